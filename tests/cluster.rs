@@ -12,7 +12,7 @@ pub(crate) fn run(bench: &Bench, more: &[&str]) -> Ended {
     bench.warpweave(&[&["experiment", "ways.ron", "--out", "r", "--quiet"], more].concat())
 }
 
-/// Returns every file of the results, without those of the engine and of processes that were killed.
+/// Returns every file of the results, without those of the engine and of killed processes.
 pub(crate) fn store(bench: &Bench) -> BTreeMap<String, Vec<u8>> {
     let mut files = files_below(&bench.path("r"));
     let others = ["slurm/", "failed/"];

@@ -24,7 +24,7 @@ use crate::{experiment, optional_tool};
 /// Packages of Debian that bring the daemons and their commands.
 const PACKAGES: &str = "apt-get install slurm-wlm munge";
 
-/// Commands that a cluster needs.
+/// Programs that must be there to start and use a cluster.
 const COMMANDS: [&str; 6] = [
     "slurmctld",
     "slurmd",
@@ -34,7 +34,7 @@ const COMMANDS: [&str; 6] = [
     "scontrol",
 ];
 
-/// Names of the nodes.
+/// Names of the nodes, which all run on this machine.
 const NODES: [&str; 2] = ["n0", "n1"];
 
 /// Variable in the environment of all processes of a node, with the node's name.
@@ -181,7 +181,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Prepares a command of Slurm.
+    /// Prepares a command of Slurm that talks to this cluster.
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.env("SLURM_CONF", self.path("slurm.conf"));

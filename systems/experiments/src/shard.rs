@@ -30,7 +30,7 @@ impl Shard {
     }
 }
 
-/// Formats as `I/N`.
+/// Formats as on the command line, `I/N`, with the part before the number of parts.
 impl fmt::Display for Shard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.index, self.count)

@@ -52,7 +52,7 @@ fn sbatch_option(text: &str) -> Result<String, String> {
 #[derive(Clone, Copy)]
 pub(crate) struct Places<'a> {
     pub(crate) file: &'a Path,
-    /// Results folder.
+    /// Results folder, whether it is stated or the default.
     pub(crate) out: &'a Path,
     /// Results folder, unless it is the default. Reports state the command with it.
     pub(crate) stated_out: Option<&'a Path>,
