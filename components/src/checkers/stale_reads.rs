@@ -359,7 +359,7 @@ fn owner<'p>(paths: &BTreeSet<String>, address: &'p str) -> &'p str {
     path
 }
 
-/// Taps at a requester.
+/// Observes what one requester reads and writes.
 struct Asking(Arc<Mutex<Requester>>);
 
 impl Tap<MemRequest> for Asking {
@@ -382,7 +382,7 @@ impl Tap<MemResponse> for Asking {
     }
 }
 
-/// Taps at a memory.
+/// Observes what one memory returns and stores.
 struct Remembering(Arc<Mutex<History>>);
 
 impl Tap<MemRequest> for Remembering {

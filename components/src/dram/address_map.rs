@@ -29,7 +29,7 @@ impl AddressMap {
         let offset = local & (access_bytes - 1);
         Head {
             request,
-            address: self.mapping.wrapped(accesses.first()) * access_bytes + offset,
+            address: self.mapping.wrapped(local / access_bytes) * access_bytes + offset,
             accesses,
             channel,
             access,

@@ -77,7 +77,7 @@ pub struct ReuseMonitorSpec {
 /// Emptying of the filters, in addition to the end of a parent kernel. Counters are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum FilterReset {
-    /// Never in between.
+    /// Never while a parent and its descendants run.
     KernelOnly,
     /// Empties the parent filter at its insertion of this number, and the self and sibling filters
     /// together when either has as many; at least 1.

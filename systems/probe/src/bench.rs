@@ -122,7 +122,14 @@ impl<'a> Bench<'a> {
     /// Returns an error if the run does not complete.
     pub(crate) fn run(&self, kernels: Vec<KernelTrace>) -> Result<Run, ProbeError> {
         let program = program(kernels);
-        let mut machine = self.machine(&program)?;
+        // The machine was built without these kernels, so that it refuses them, not itself.
+        let mut machine = self.machine(&program).map_err(|error| match error {
+            ProbeError::Machine(problems) if !problems.is_of_host() => {
+                let first = problems.iter().next();
+                ProbeError::Run(first.map_or_else(String::new, |first| first.message.clone()))
+            }
+            other => other,
+        })?;
         let simulated = machine.simulate(&Arc::new(AtomicBool::new(false)), &mut |_| {});
         match &simulated.status {
             Status::Done => Ok(Run::of(&simulated)),

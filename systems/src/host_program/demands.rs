@@ -203,7 +203,7 @@ impl Surroundings {
 
 /// True if the code has an atomic that only global memory can serve. A generic one can if there is
 /// no local memory that it could address.
-pub(crate) fn has_global_atomics(code: &Code, has_dynamic_local_bytes: bool) -> bool {
+fn has_global_atomics(code: &Code, has_dynamic_local_bytes: bool) -> bool {
     let has_local = code.static_local_bytes > 0 || has_dynamic_local_bytes;
     code.instructions.iter().any(|instruction| {
         let opcode = instruction.opcode.as_str();

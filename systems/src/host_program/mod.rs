@@ -125,7 +125,7 @@ use inputs::{Buffer, Held};
 use structures::{Column, Elements, Structure};
 
 pub use builder::{Commands, HostProgramBuilder};
-pub(crate) use demands::{ProgramDemands, has_global_atomics};
+pub(crate) use demands::ProgramDemands;
 pub use description::{
     Allow, Argument, Command, Contents, Demand, EdgeMode, Element, Expectation, FieldValue, Filter,
     GraphInput, Launch, Mistake, ReadMode, Record, TexelFormat, TextureInput, Tolerance,

@@ -286,8 +286,9 @@ impl Machine {
     /// fails the run, and so does a read of data older than an earlier kernel left them.
     pub fn check_protocols(&mut self) -> usize {
         if self.checks.is_empty() {
-            // Accesses that warm the caches write without messages.
-            if !self.region.as_ref().is_some_and(RegionRun::replays) {
+            // Accesses that warm the caches, or empty them, write without messages.
+            let replays = self.region.as_ref().is_some_and(RegionRun::replays);
+            if !replays && !self.pauses.flush_caches() {
                 let simulation = &mut self.system.simulation;
                 check_stale_reads(simulation, &self.program, &self.ledger)
                     .expect("ports of the protocols come in bundles");

@@ -48,6 +48,11 @@ impl HostPauses {
         })
     }
 
+    /// True if the host empties all caches before each launch.
+    pub(super) fn flush_caches(&self) -> bool {
+        self.plan.flushes()
+    }
+
     /// Returns the tick at whose end the host expects its work to be done, if it waits for any.
     pub(super) fn due(&self) -> Option<Tick> {
         self.plan.due()

@@ -16,7 +16,7 @@ use warpweave_trace::{ContentHash, KernelHead, KernelTrace, Program, TraceError,
 
 use crate::host_program::{
     EmulationProgress, EmulationSpec, Examined, ExecuteError, Executed, HostProgram, Listener,
-    ProgramDemands, has_global_atomics,
+    ProgramDemands,
 };
 
 /// Program that a scenario runs, or its trace.
@@ -172,7 +172,8 @@ fn demands(file: &TraceFile) -> Demands {
             demands.kernels.push(KernelDemand {
                 name: code.name.clone(),
                 private_bytes: code.private_bytes,
-                may_execute_atomics: has_global_atomics(code, dynamic_local_bytes > 0),
+                // Records, which are not read here, tell which instructions execute.
+                may_execute_atomics: false,
                 origin: None,
             });
         }

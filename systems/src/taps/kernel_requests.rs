@@ -89,7 +89,7 @@ impl Counts {
 /// Counts by kernel of one port since they were last collected.
 type PortCounts = Arc<Mutex<BTreeMap<u32, Counts>>>;
 
-/// Listener at one port.
+/// Listener that counts the messages of one port.
 struct Counter(PortCounts);
 
 impl Tap<MemRequest> for Counter {
@@ -125,7 +125,7 @@ impl Tap<MemResponse> for Counter {
     }
 }
 
-/// Ports of one pattern.
+/// Ports whose addresses differ only in an index.
 struct Ports {
     /// Pattern of the addresses, such as `unit[*].l1.up`.
     pattern: String,
@@ -154,7 +154,7 @@ pub struct RequestsAt {
     pub first: bool,
 }
 
-/// Memory requests by launch number.
+/// Memory requests of each kernel, by its launch number.
 pub type RequestsByKernel = BTreeMap<u32, Vec<RequestsAt>>;
 
 /// Returns whether two kernels of the program may run at the same time.
