@@ -243,6 +243,7 @@ struct MonitoredFilter {
 }
 
 impl MonitoredFilter {
+    #[inline(always)]
     fn contains(&self, key: FilterKey) -> bool {
         match &self.exact {
             Some(keys) => keys.contains(&key.exact),
@@ -250,6 +251,7 @@ impl MonitoredFilter {
         }
     }
 
+    #[inline]
     fn insert(&mut self, key: FilterKey) {
         match &mut self.exact {
             Some(keys) => {
@@ -260,6 +262,7 @@ impl MonitoredFilter {
     }
 
     /// Inserts a key unless it is found. Returns true if it was found.
+    #[inline(always)]
     fn probe_insert(&mut self, key: FilterKey) -> bool {
         match &mut self.exact {
             Some(keys) => !keys.insert(key.exact),

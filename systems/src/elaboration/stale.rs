@@ -23,6 +23,8 @@ struct MemoryWires {
     above: Vec<Vec<usize>>,
     /// Instances that take no requests and send some for data.
     requesters: Vec<usize>,
+    /// True for instances of several wires downwards that are no requesters.
+    branches: Vec<bool>,
 }
 
 impl MemoryWires {
@@ -52,8 +54,10 @@ impl MemoryWires {
             list.dedup();
         }
         let requesters = (0..count).filter(|at| is_requester[*at] && !below[*at].is_empty());
+        let branches = (0..count).map(|at| below[at].len() > 1 && !is_requester[at]);
         Self {
             requesters: requesters.collect(),
+            branches: branches.collect(),
             below,
             above,
         }
@@ -81,10 +85,7 @@ impl MemoryWires {
             return false;
         }
         let closed: Vec<bool> = (0..self.below.len())
-            .map(|instance| {
-                let parts = self.below[instance].len() > 1 && !self.requesters.contains(&instance);
-                instance == cache || above[instance] && parts
-            })
+            .map(|instance| instance == cache || above[instance] && self.branches[instance])
             .collect();
         let past = Self::reached(&self.below, &self.requesters, &closed);
         (0..self.below.len()).any(|instance| below[instance] && past[instance])
@@ -97,7 +98,8 @@ pub(super) fn stale_caches(simulation: &Simulation, meant: &[String]) -> Vec<Str
     let mut controlled = BTreeSet::new();
     for channel in 0..simulation.channel_count() {
         for (instance, port) in simulation.channel_ends(channel as u32) {
-            if port.split('.').next() == Some(CONTROL) {
+            let rest = port.strip_prefix(CONTROL);
+            if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.')) {
                 controlled.insert(instance as usize);
             }
         }

@@ -229,6 +229,8 @@ fn read_entries(
 }
 
 /// Reads the row and the column of an entry, from 1.
+// Part of the loop over entries, which spends most of its time here.
+#[inline(always)]
 fn read_place(
     words: &mut Words<'_>,
     symmetry: Symmetry,
