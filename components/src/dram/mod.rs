@@ -13,7 +13,7 @@
 //! # Ports
 //! | name | direction | message | back-pressure |
 //! |---|---|---|---|
-//! | `up[i].request` | in | [`MemRequest`](crate::memory::MemRequest): read, prefetch, write, copy-back | stays in the port while its queue is full, while no transaction slot is free, or while a write's line is still being read |
+//! | `up[i].request` | in | [`MemRequest`]: read, prefetch, write, copy-back | stays in the port while its queue is full, while no transaction slot is free, or while a write's line is still being read |
 //! | `up[i].response` | out | [`MemResponse`](crate::memory::MemResponse) of level DRAM | finished responses wait; when all slots wait, requests do too |
 //!
 //! # Timing
