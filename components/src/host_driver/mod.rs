@@ -422,12 +422,10 @@ impl HostDriver {
                 self.step = Step::Pausing(plan.ask(ctx, flush), launch);
             }
             LaunchMode::Runs => self.launch(ctx, launch),
-            LaunchMode::Replayed => {
-                plan.postpone(launch);
-                self.end_command();
-                plan.begin(ctx, launch.kernel);
-            }
-            LaunchMode::Skipped => {
+            mode @ (LaunchMode::Replayed | LaunchMode::Skipped) => {
+                if mode == LaunchMode::Replayed {
+                    plan.postpone(launch);
+                }
                 self.end_command();
                 plan.begin(ctx, launch.kernel);
             }

@@ -126,7 +126,7 @@ impl LaPerm {
     /// fullest (ties: lowest number).
     fn backup(&self, unit: u32, machine: &Machine) -> Option<u32> {
         let len = |unit: u32| self.units[unit as usize].len();
-        let permits = |other: &u32| len(*other) > 0 && self.permits_adoption(*other, machine);
+        let permits = |other: &u32| self.permits_adoption(*other, machine);
         let stays = self.units[unit as usize].backup;
         stays.filter(permits).or_else(|| {
             let others = (0..self.units.len() as u32).filter(permits);
@@ -137,17 +137,12 @@ impl LaPerm {
     /// True if other units may take from the queues of this one.
     fn permits_adoption(&self, of: u32, machine: &Machine) -> bool {
         let queues = &self.units[of as usize];
-        match self.spec.adoption {
-            Stealing::Never => false,
-            Stealing::OwnerFirst => {
-                let head = queues
-                    .level()
-                    .and_then(|level| queues.levels[level].front());
-                head.is_some_and(|(kernel, _)| machine.room(of, *kernel) == 0)
-            }
-            Stealing::IfLongerThan(entries) => queues.len() > entries as usize,
-            Stealing::Literal => true,
-        }
+        self.spec.adoption.permits(queues.len(), || {
+            let head = queues
+                .level()
+                .and_then(|level| queues.levels[level].front());
+            head.is_some_and(|(kernel, _)| machine.room(of, *kernel) > 0)
+        })
     }
 
     fn next_of(&self, from: QueueChoice) -> Option<(u32, u32)> {
@@ -261,7 +256,7 @@ impl PlacementPolicy for LaPerm {
                 unit,
             };
             let adopts = matches!(from, QueueChoice::Queue(of, _) if of != unit);
-            let is_later = adopts && self.spec.adoption != Stealing::Literal;
+            let is_later = adopts && self.spec.adoption.owners_precede();
             candidates.add((is_later, machine.resident(unit)), placement);
         }
         candidates.choice()

@@ -224,15 +224,10 @@ impl Queued {
         {
             return false;
         }
-        match self.spec.stealing {
-            Stealing::Never => false,
-            Stealing::OwnerFirst => {
-                let head = self.queues.peek(QueueEnd::Head(victim));
-                head.is_some_and(|head| machine.room(victim, head.kernel) == 0)
-            }
-            Stealing::IfLongerThan(entries) => self.queues.len(victim) > entries as usize,
-            Stealing::Literal => true,
-        }
+        self.spec.stealing.permits(self.queues.len(victim), || {
+            let head = self.queues.peek(QueueEnd::Head(victim));
+            head.is_some_and(|head| machine.room(victim, head.kernel) > 0)
+        })
     }
 
     /// Returns the next placement to make; see the [module](self).
@@ -242,7 +237,7 @@ impl Queued {
         sendable: &mut dyn FnMut(u32) -> bool,
     ) -> PlacementChoice<Placement> {
         let mut candidates = Candidates::new();
-        let owners_first = self.spec.stealing != Stealing::Literal;
+        let owners_first = self.spec.stealing.owners_precede();
         for unit in 0..machine.site().units() {
             let resident = machine.resident(unit);
             let has_slot = resident < machine.limits().work_group_slots;

@@ -23,6 +23,24 @@ pub enum Stealing {
     Literal,
 }
 
+impl Stealing {
+    /// True if other units may take from a queue of `entries`. `owner_has_room` tells whether the
+    /// owner could take its next entry now.
+    pub(super) fn permits(self, entries: usize, owner_has_room: impl FnOnce() -> bool) -> bool {
+        match self {
+            Self::Never => false,
+            Self::OwnerFirst => entries > 0 && !owner_has_room(),
+            Self::IfLongerThan(most) => entries > most as usize,
+            Self::Literal => entries > 0,
+        }
+    }
+
+    /// True if units that take from their own queues precede those that steal.
+    pub(super) fn owners_precede(self) -> bool {
+        self != Self::Literal
+    }
+}
+
 /// End of a queue from which an entry is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueEnd {
