@@ -2,7 +2,7 @@
 //! families are in the neighbouring files; this file has the shared rules for operands and
 //! modifiers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::address_space::function_address;
 use crate::alloc::{Allocation, File};
@@ -33,6 +33,8 @@ pub(crate) struct Encoder<'k, 'a> {
     pub(crate) function: &'k NumberedFunction<'a>,
     pub(crate) is_entry: bool,
     pub(crate) tables: &'k mut Tables,
+    /// Opcodes of the kernel that have no foreign word: most instructions repeat one of a few.
+    pub(crate) known_opcodes: &'k mut BTreeSet<&'a str>,
     /// Local memory offset of each shared variable that the kernel uses, by index in the module.
     pub(crate) shared_offsets: &'k BTreeMap<usize, u32>,
     /// Index of each function in the kernel's function table.
@@ -50,7 +52,7 @@ pub(crate) fn slot(file: File, number: u16) -> u16 {
     }
 }
 
-impl Encoder<'_, '_> {
+impl<'a> Encoder<'_, 'a> {
     /// Encodes the instruction at `index` of the function.
     ///
     /// A form with a word that its instruction does not have here is unsupported, whatever its
@@ -67,7 +69,7 @@ impl Encoder<'_, '_> {
             )
     }
 
-    fn encode_operands(&mut self, instruction: &Resolved<'_>, index: usize) -> Encoded<Decoded> {
+    fn encode_operands(&mut self, instruction: &Resolved<'a>, index: usize) -> Encoded<Decoded> {
         let mut form = Form::new(instruction);
         let opcode = opcodes::entry(instruction.opcode);
         let op = match opcode.map_or(Group::Control, |opcode| opcode.group) {
@@ -94,8 +96,11 @@ impl Encoder<'_, '_> {
             Group::Control => self.control(&mut form, index),
         }?;
         form.finish()?;
-        if let Some(word) = opcodes::foreign_word(instruction.opcode) {
-            return Err(form.foreign(word));
+        if !self.known_opcodes.contains(instruction.opcode) {
+            if let Some(word) = opcodes::foreign_word(instruction.opcode) {
+                return Err(form.foreign(word));
+            }
+            self.known_opcodes.insert(instruction.opcode);
         }
         let guard = match instruction.guard {
             None => Pred(Pred::TRUE),

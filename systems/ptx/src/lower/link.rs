@@ -194,6 +194,7 @@ impl Linker<'_, '_> {
         let private_base = align_up(self.names.private_bytes, 16);
         let (mut registers, mut predicates, mut private_bytes) = (0, 0, private_base);
         let before = complaints.len();
+        let mut known_opcodes = BTreeSet::new();
         for &member in members {
             let prepared = self.prepared[member].as_ref().expect("members have bodies");
             let base = bases[&member];
@@ -225,6 +226,7 @@ impl Linker<'_, '_> {
                 function: prepared,
                 is_entry: self.functions[member].is_entry,
                 tables: &mut tables,
+                known_opcodes: &mut known_opcodes,
                 shared_offsets: &shared_offsets,
                 places: &places,
                 start,

@@ -346,7 +346,8 @@ pub fn opcodes() -> &'static [Opcode] {
 
 /// Returns the opcode without its modifiers, up to the first dot.
 pub(crate) fn base(opcode: &str) -> &str {
-    opcode.split('.').next().unwrap_or(opcode)
+    let end = opcode.bytes().position(|byte| byte == b'.');
+    &opcode[..end.unwrap_or(opcode.len())]
 }
 
 /// Returns the table's entry for an opcode with modifiers.

@@ -184,7 +184,10 @@ fn results(operand: &Operand, list: &mut Vec<Option<u32>>) {
 }
 
 fn has(opcode: &str, modifier: &str) -> bool {
-    opcode.split('.').skip(1).any(|found| found == modifier)
+    // Asked of every instruction: bytes are compared faster than text.
+    let mut parts = opcode.as_bytes().split(|byte| *byte == b'.');
+    parts.next();
+    parts.any(|found| found == modifier.as_bytes())
 }
 
 fn rule(opcode: &str, op: Op) -> Rule {
