@@ -4,16 +4,20 @@
 pub(crate) use std::hint::spin_loop as hint_spin;
 pub(crate) use std::sync::Arc;
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-pub(crate) use std::thread::scope;
+pub(crate) use std::thread::{scope, yield_now as yield_thread};
 
 use std::sync::OnceLock;
 use std::time::Duration;
 
 pub(crate) use parking_lot::{Condvar, Mutex};
 
-/// Number of barrier polls before a thread sleeps. This takes some 20 microseconds, as long as
-/// going to sleep and waking up.
+/// Number of barrier polls before a thread yields its core. This takes some 20 microseconds, as long
+/// as going to sleep and waking up.
 pub(crate) const SPINS: u32 = 1024;
+
+/// Number of times a thread at a barrier yields before it sleeps: some 100 microseconds on a host
+/// with idle cores, far more where others want the core.
+pub(crate) const YIELDS: u32 = 256;
 
 /// Host time since some moment. It determines which thread works, never the results.
 #[expect(

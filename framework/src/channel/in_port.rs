@@ -102,7 +102,7 @@ impl<T: Message> Connected<T> {
     fn notify_sender(&self, ctx: &mut Context<'_>, tick: u64) {
         if let Reach::Cut(cut, positions) = &self.sender {
             positions.set_read(self.end.position());
-            if self.end.take_blocked() {
+            if positions.take_blocked() {
                 ctx.across().taken.push(*cut);
             }
         } else if let Some(target) = self.sender.within_partition()

@@ -17,7 +17,7 @@ use crate::channel::message::Message;
 use crate::channel::ring::{Producer, ring};
 use crate::channel::stall::StallInjector;
 use crate::channel::tap::{Tap, Taps};
-use crate::evaluation::Context;
+use crate::evaluation::{Context, Sent};
 use crate::time::TICK_MAX;
 
 /// The sending end of a channel.
@@ -78,7 +78,7 @@ impl<T> Connected<T> {
             if unseen {
                 if ctx.invited() && !self.waiting {
                     self.waiting = true;
-                    self.end.set_blocked(true);
+                    positions.set_blocked(true);
                     positions.set_write(self.end.position());
                     ctx.across().waiting.push(*cut);
                 }
@@ -108,25 +108,33 @@ impl<T: Message> Connected<T> {
         let now = ctx.now().0;
         self.free_from = now + self.period;
         ctx.count_message();
-        let first = self.end.push(now, message, now + self.latency_ticks);
+        let ready = now + self.latency_ticks;
+        // The receiver's thread has the slots of a cut: they are looked at no more than needed.
+        let across = self.way == DeliveryPath::CutActivity;
+        let first = !across && self.end.all_taken();
+        self.end.push(now, message, ready);
         self.messages += 1;
-        if self.way == DeliveryPath::CutActivity {
-            self.notify_across(ctx);
+        if across {
+            self.notify_across(ctx, ready);
         } else if first {
             ctx.wake_soon(self.neighbour, self.latency_cycles);
         }
     }
 
-    /// Notifies the coordinator of a send across the cut. Only the first message of a window can be
-    /// the one to wake the receiver for, because none is taken within the window.
+    /// Records the message just sent across the cut. Only the first of a window can be the one to
+    /// wake the receiver for, because none is taken within the window.
     #[inline(never)]
-    fn notify_across(&mut self, ctx: &mut Context<'_>) {
+    fn notify_across(&mut self, ctx: &mut Context<'_>, ready: u64) {
         self.waiting = false;
         let across = ctx.across();
         if let Reach::Cut(cut, positions) = &self.receiver
             && positions.is_first_of(across.window)
         {
-            across.sent.push(*cut);
+            across.sent.push(Sent {
+                cut: *cut,
+                slot: self.end.last_position() as u32,
+                ready,
+            });
         }
     }
 
@@ -175,7 +183,8 @@ impl<T: Message> Connected<T> {
         let ready = now + cycles * self.period;
         ctx.sent(self.channel, || message.flow());
         // Behind another message no wake-up is needed yet: popping that one arms for this one.
-        let first = self.end.push(now, message, ready);
+        let first = !matches!(self.receiver, Reach::Cut(..)) && self.end.all_taken();
+        self.end.push(now, message, ready);
         self.messages += 1;
         if let Reach::Same(target) = &self.receiver {
             if first {
@@ -186,11 +195,10 @@ impl<T: Message> Connected<T> {
         }
     }
 
-    /// Wakes a receiver in another clock domain, or notifies the coordinator of a receiver across a
-    /// cut.
+    /// Wakes a receiver in another clock domain, or records the message to a receiver across a cut.
     fn notify_receiver(&mut self, ctx: &mut Context<'_>, first: bool, ready: u64) {
         if let Reach::Cut(..) = self.receiver {
-            self.notify_across(ctx);
+            self.notify_across(ctx, ready);
         } else if first && let Some(target) = self.receiver.within_partition() {
             ctx.wake_at_tick(target, ready);
         }
@@ -461,6 +469,7 @@ impl<T: Message> OutputEnd for OutPort<T> {
         link.end.set_blocked(blocked);
         let boundary = if let Reach::Cut(_, positions) = &receiver {
             positions.set_write(link.end.position());
+            positions.set_blocked(blocked);
             link.waiting = blocked;
             Some((link.end.boundary(Arc::clone(positions)), blocked))
         } else {

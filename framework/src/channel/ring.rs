@@ -20,6 +20,7 @@
     reason = "the slots of a lock-free ring; see the module documentation"
 )]
 
+use std::hint::black_box;
 use std::mem::MaybeUninit;
 
 use crate::channel::boundary::{Boundary, Positions, Vacancy};
@@ -32,7 +33,8 @@ struct Slot<T> {
     stamp: AtomicU64,
     value: UnsafeCell<MaybeUninit<T>>,
     /// Used in the first slot only: the producer found no room and sleeps until a credit is on its
-    /// way. Stored here instead of separately because the consumer reads it after every message.
+    /// way. Stored here instead of separately because the consumer reads it after every message
+    /// (across a cut it reads [`Positions`] instead).
     blocked: AtomicBool,
 }
 
@@ -78,18 +80,21 @@ fn len<T>(slots: &[Slot<T>]) -> usize {
     slots.iter().filter(full).count()
 }
 
-/// A ring across a cut, as seen by the coordinator between windows.
+/// Number of messages of a ring that [`Boundary::fetch`] looks at.
+const FETCHED: usize = 4;
+
+/// A ring across a cut, as seen between windows.
 struct CutRing<T> {
     slots: Arc<[Slot<T>]>,
     positions: Arc<Positions>,
 }
 
 impl<T: Send> Boundary for CutRing<T> {
-    fn head_ready(&self) -> Option<u64> {
-        let stamp = self.slots[self.positions.read()]
-            .stamp
-            .load(Ordering::Acquire);
-        (stamp & FULL != 0).then_some(stamp ^ FULL)
+    fn fetch(&self, slot: usize) {
+        let (before, after) = self.slots.split_at(slot);
+        let slots = after.iter().chain(before);
+        let is_full = |slot: &&Slot<T>| slot.stamp.load(Ordering::Relaxed) & FULL != 0;
+        black_box(slots.take_while(is_full).take(FETCHED).count());
     }
 
     fn vacancy(&self) -> Vacancy {
@@ -121,7 +126,7 @@ pub(crate) struct Producer<T> {
 }
 
 impl<T: Send + 'static> Producer<T> {
-    /// Returns the coordinator's view of the ring, whose ends keep `positions` up to date.
+    /// Returns the view of the ring between windows, whose ends keep `positions` up to date.
     pub(crate) fn boundary(&self, positions: Arc<Positions>) -> Arc<dyn Boundary> {
         Arc::new(CutRing {
             slots: Arc::clone(&self.slots),
@@ -154,13 +159,22 @@ impl<T> Producer<T> {
         }
     }
 
-    /// Writes the next slot; the message is readable from tick `ready`. Returns true if all
-    /// messages before it have been taken.
+    /// True if all messages written so far have been taken.
+    #[inline(always)]
+    pub(crate) fn all_taken(&self) -> bool {
+        // With one slot the last message was in this one, which is empty.
+        slot_at(&self.slots, self.last)
+            .stamp
+            .load(Ordering::Acquire)
+            < FULL
+    }
+
+    /// Writes the next slot; the message is readable from tick `ready`.
     ///
     /// # Panics
     /// Panics if the slot is not writable at `now`; check [`Producer::vacancy`] first.
     #[inline(always)]
-    pub(crate) fn push(&mut self, now: u64, value: T, ready: u64) -> bool {
+    pub(crate) fn push(&mut self, now: u64, value: T, ready: u64) {
         debug_assert!(ready <= TICK_MAX);
         let slots = &*self.slots;
         let slot = slot_at(slots, self.at);
@@ -168,8 +182,6 @@ impl<T> Producer<T> {
             slot.stamp.load(Ordering::Acquire) <= now,
             "sent without checking can_send: the slot is full or its credit has not returned"
         );
-        // With one slot the last message was in this one, which is empty.
-        let first = slot_at(slots, self.last).stamp.load(Ordering::Acquire) < FULL;
         // SAFETY: `full` is 0, so the consumer does not touch the value, and `&mut self` on the
         // only producer excludes other writers.
         slot.value.with_mut(|place| unsafe {
@@ -181,7 +193,6 @@ impl<T> Producer<T> {
         if self.at == slots.len() {
             self.at = 0;
         }
-        first
     }
 
     /// Puts a saved message into the next slot, readable from tick `ready`. Returns false if that
@@ -207,6 +218,12 @@ impl<T> Producer<T> {
             self.slots[slot].stamp.store(tick, Ordering::Release);
         }
         ticks.len() <= empty
+    }
+
+    /// Returns the index of the slot written last; initially of the last slot.
+    #[inline]
+    pub(crate) fn last_position(&self) -> usize {
+        self.last
     }
 
     /// Returns the index of the slot written next.

@@ -19,4 +19,4 @@ pub use context::Context;
 pub use next::Next;
 
 pub(crate) use schedule::{DomainSchedule, NEAR, NEVER, Sweep, Target};
-pub(crate) use shared::{CutActivity, Failure, Shared, Sink};
+pub(crate) use shared::{CutActivity, Failure, Sent, Shared, Sink};

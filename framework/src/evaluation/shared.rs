@@ -40,7 +40,7 @@ pub(crate) struct Shared {
     /// Ports of processes whose waits ended at this tick.
     pub(crate) process_ports: Vec<u32>,
     pub(crate) sink: Option<Sink>,
-    /// Record of events at cuts, lent by the thread that runs this partition.
+    /// Events at cuts in this window.
     pub(crate) across: Box<CutActivity>,
 }
 
@@ -61,8 +61,19 @@ pub(crate) enum Sink {
     Buffer(Vec<(Tick, u32, u32, Probe)>),
 }
 
-/// Events at the cuts to other partitions since the coordinator's last check. No component is woken
-/// across a cut during a window.
+/// First message of a window that was sent into a cut channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sent {
+    /// Number of the cut channel.
+    pub(crate) cut: u32,
+    /// Slot of the ring that holds the message.
+    pub(crate) slot: u32,
+    /// Tick from which the message is readable.
+    pub(crate) ready: u64,
+}
+
+/// Events at the cuts to other partitions since these were last told. No component is woken across
+/// a cut during a window.
 #[derive(Default)]
 pub(crate) struct CutActivity {
     /// Number of the window, counted from 1.
@@ -70,8 +81,8 @@ pub(crate) struct CutActivity {
     /// First tick of the next window. Actions of other partitions in this window are not visible
     /// before it.
     pub(crate) window_end: u64,
-    /// Cut channels into which messages were sent, each listed once per window.
-    pub(crate) sent: Vec<u32>,
+    /// First message of the window in each cut channel into which messages were sent.
+    pub(crate) sent: Vec<Sent>,
     /// Cut channels whose sender began to wait for a credit that has not been seen yet.
     pub(crate) waiting: Vec<u32>,
     /// Cut channels whose sender was known to wait when a message was taken.
@@ -82,6 +93,7 @@ pub(crate) struct CutActivity {
 
 impl CutActivity {
     /// Moves the entries of `other` to these lists.
+    #[inline]
     pub(crate) fn append(&mut self, other: &mut Self) {
         self.sent.append(&mut other.sent);
         self.waiting.append(&mut other.waiting);
@@ -90,6 +102,7 @@ impl CutActivity {
     }
 
     /// True if nothing happened at the cuts.
+    #[inline]
     pub(crate) fn is_quiet(&self) -> bool {
         let Self {
             sent,

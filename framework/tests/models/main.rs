@@ -94,29 +94,42 @@ fn a_ring_left_with_messages_drops_them_wherever_its_ends_die() {
 
 #[test]
 fn nobody_leaves_a_meeting_before_the_last_has_come_and_done_its_work() {
-    explore(|| {
-        let barrier = Arc::new(Barrier::new(2));
-        // Plain memory: loom fails when two threads touch it at once.
-        let work = Arc::new([0, 1].map(|_| UnsafeCell::new(0u32)));
-        let sum = Arc::new(UnsafeCell::new(0u32));
-        let party = |me: usize| {
-            let (barrier, work, sum) = (Arc::clone(&barrier), Arc::clone(&work), Arc::clone(&sum));
-            move || {
-                for round in 1..=2 {
-                    work[me].with_mut(|w| poke(w, round));
-                    let meanwhile = || {
-                        let total = work.iter().map(|w| w.with(peek)).sum();
-                        sum.with_mut(|s| poke(s, total));
-                    };
-                    barrier.meet(meanwhile).unwrap();
-                    assert_eq!(sum.with(peek), 2 * round);
-                }
+    explore(|| meet::<2>(4, 2));
+}
+
+/// The third thread has a group of its own below the root.
+#[test]
+fn groups_of_arrivals_count_like_one() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(2);
+    builder.check(|| meet::<3>(2, 1));
+}
+
+/// Lets threads work, meet and add up what all did, for a number of rounds.
+fn meet<const THREADS: usize>(group: usize, rounds: u32) {
+    let barrier = Arc::new(Barrier::in_groups(THREADS, group));
+    // Plain memory: loom fails when two threads touch it at once.
+    let work = Arc::new([0; THREADS].map(|_| UnsafeCell::new(0u32)));
+    let sum = Arc::new(UnsafeCell::new(0u32));
+    let party = |me: usize| {
+        let (barrier, work, sum) = (Arc::clone(&barrier), Arc::clone(&work), Arc::clone(&sum));
+        move || {
+            for round in 1..=rounds {
+                work[me].with_mut(|w| poke(w, round));
+                let meanwhile = || {
+                    let total = work.iter().map(|w| w.with(peek)).sum();
+                    sum.with_mut(|s| poke(s, total));
+                };
+                barrier.meet(me, meanwhile).unwrap();
+                assert_eq!(sum.with(peek), THREADS as u32 * round);
             }
-        };
-        let other = thread::spawn(party(1));
-        party(0)();
+        }
+    };
+    let others: Vec<_> = (1..THREADS).map(|me| thread::spawn(party(me))).collect();
+    party(0)();
+    for other in others {
         other.join().unwrap();
-    });
+    }
 }
 
 #[test]
@@ -125,7 +138,7 @@ fn a_party_that_dies_sends_the_others_home() {
         let barrier = Arc::new(Barrier::new(2));
         let dying = Arc::clone(&barrier);
         let other = thread::spawn(move || dying.shatter());
-        let met = barrier.meet(|| unreachable!("only one party comes"));
+        let met = barrier.meet(0, || unreachable!("only one party comes"));
         assert_eq!(met, Err(Broken));
         other.join().unwrap();
     });
@@ -133,7 +146,7 @@ fn a_party_that_dies_sends_the_others_home() {
 
 /// Uses two partitions, windows of two ticks, and a channel of latency and credit latency 2. The
 /// messages the receiver takes in each tick must not depend on thread timing. The same applies to
-/// the coordinator's view between windows.
+/// the view between windows: which sent message is the oldest, and whether the sender has room.
 #[test]
 fn what_a_window_shows_does_not_depend_on_pace() {
     explore(|| {
@@ -144,12 +157,13 @@ fn what_a_window_shows_does_not_depend_on_pace() {
         let heads = Arc::new(UnsafeCell::new(Vec::new()));
         let meet = {
             let heads = Arc::clone(&heads);
-            move |barrier: &Barrier| {
+            let read = Arc::clone(&positions);
+            move |barrier: &Barrier, me: usize| {
                 let look = || {
-                    let seen = (boundary.head_ready(), boundary.vacancy());
+                    let seen = (read.read(), boundary.vacancy());
                     heads.with_mut(|h| note(h, seen));
                 };
-                barrier.meet(look).unwrap();
+                barrier.meet(me, look).unwrap();
             }
         };
         let (there, meet_there) = (Arc::clone(&barrier), meet.clone());
@@ -162,7 +176,7 @@ fn what_a_window_shows_does_not_depend_on_pace() {
                         sent.push(tick);
                     }
                 }
-                meet_there(&there);
+                meet_there(&there, 1);
             }
             sent
         });
@@ -174,14 +188,14 @@ fn what_a_window_shows_does_not_depend_on_pace() {
                     taken.push((tick, value));
                 }
             }
-            meet(&barrier);
+            meet(&barrier, 0);
         }
         assert_eq!(sender.join().unwrap(), [0, 4]);
         assert_eq!(taken, [(2, 0)]);
         let expected = [
-            (Some(2), Vacancy::Full),
-            (None, Vacancy::CreditAt(4)),
-            (Some(6), Vacancy::Full),
+            (0, Vacancy::Full),
+            (0, Vacancy::CreditAt(4)),
+            (0, Vacancy::Full),
         ];
         heads.with(|h| assert_eq!(list(h), expected));
     });

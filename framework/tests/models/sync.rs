@@ -5,10 +5,12 @@ use std::ops::{Deref, DerefMut};
 pub(crate) use loom::cell::UnsafeCell;
 pub(crate) use loom::hint::spin_loop as hint_spin;
 pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+pub(crate) use loom::thread::yield_now as yield_thread;
 pub(crate) use std::sync::Arc;
 
 /// Number of polls before sleeping; further polls would explore nothing new.
 pub(crate) const SPINS: u32 = 1;
+pub(crate) const YIELDS: u32 = 1;
 
 pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
 

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 pub(crate) use shuttle::hint::spin_loop as hint_spin;
 pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-pub(crate) use shuttle::thread::scope;
+pub(crate) use shuttle::thread::{scope, yield_now as yield_thread};
 pub(crate) use std::sync::Arc;
 
 /// Small number of polls, so that threads both spin and sleep.
 pub(crate) const SPINS: u32 = 2;
+pub(crate) const YIELDS: u32 = 1;
 
 /// Returns a fast-running time, so that threads work together and alone within a short run.
 pub(crate) fn host_time() -> Duration {

@@ -8,6 +8,7 @@
 //! cargo run --release -p warpweave-bench -- profile                where the instructions of a run go
 //! cargo run --release -p warpweave-bench -- parallel               efficiency of dividing the work
 //! cargo run --release -p warpweave-bench -- parallel instructions  the same in instructions
+//! cargo run --release -p warpweave-bench -- parallel meetings      time of threads' meetings
 //! cargo run --release -p warpweave-bench -- parallel pairs         whole runs on threads, and side by side
 //! cargo run --release -p warpweave-bench -- system                 the two speed scenarios
 //! cargo run --release -p warpweave-bench -- system scenarios/bfs_60.ron workload.block=128

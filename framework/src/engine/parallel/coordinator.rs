@@ -5,21 +5,21 @@
 //! partitions' records, so its decisions are the same for any number of threads.
 //!
 //! ```text
-//!   partitions at rest ─► wake across cuts ─► count obligations, find failures ─► window or end
+//!   partitions at rest, woken across cuts ─► count obligations, find failures ─► window or end
 //!        ▲                                                                          │
 //!        └────────────────── each evaluates everything before the window's end ◄────┘
 //! ```
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use crate::channel::Vacancy;
 use crate::engine::parallel::cut_channel::CutChannel;
-use crate::engine::parallel::tally::{Cells, Found, Tallies, earlier};
+use crate::engine::parallel::found::{Cells, Found, earlier};
 use crate::engine::parallel::thread_governor::ThreadGovernor;
-use crate::engine::partition::{Background, Place, Window};
-use crate::evaluation::{CutActivity, Failure, NEVER, Sink};
+use crate::engine::partition::{Background, Window};
+use crate::evaluation::{Failure, Sink};
 use crate::observe::ProbeSink;
 use crate::time::{TICK_MAX, Tick};
 
@@ -41,7 +41,7 @@ pub(crate) type Observer = Box<dyn FnMut(RunStep) + Send>;
 
 /// State of the coordinator that persists between windows and runs.
 pub(crate) struct Coordinator {
-    pub(crate) cuts: Vec<CutChannel>,
+    pub(crate) cuts: Arc<[CutChannel]>,
     /// Maximum length of a window in ticks: the shortest latency across a cut.
     pub(crate) lookahead: u64,
     /// Ticks from the event that decides the end of a run to the end, that tick included.
@@ -62,10 +62,10 @@ pub(crate) struct Coordinator {
     pub(crate) windows: u64,
     /// Window that the partitions run next.
     pub(crate) window: Window,
-    /// True if the tallies of the last window cover all partitions.
+    /// True if what threads found in the last window covers all partitions.
     told: bool,
     /// Mode in which the threads of a run work.
-    pub(crate) crew: ThreadGovernor,
+    pub(crate) governor: ThreadGovernor,
 }
 
 /// A decided end of the run.
@@ -101,7 +101,7 @@ pub(crate) enum RunEnd {
 impl Coordinator {
     pub(crate) fn new(stop_delay: u64) -> Self {
         Self {
-            cuts: Vec::new(),
+            cuts: Arc::default(),
             lookahead: u64::MAX,
             stop_delay,
             obligations: 0,
@@ -114,7 +114,7 @@ impl Coordinator {
             windows: 0,
             window: Window::none(),
             told: false,
-            crew: ThreadGovernor::new(),
+            governor: ThreadGovernor::new(),
         }
     }
 
@@ -131,25 +131,14 @@ impl Coordinator {
         }
     }
 
-    /// Opens the next window, or returns the reason for the end of the run. Called between windows,
-    /// by one thread.
-    pub(crate) fn advance(
+    /// Opens the next window, or returns the reason for the end of the run. Called between windows
+    /// by one thread, with what the partitions found, when the wake-ups across cuts are arranged.
+    pub(super) fn advance(
         &mut self,
         cells: &Cells<'_>,
-        tallies: &Tallies,
+        mut found: Found,
         limits: &Limits<'_>,
     ) -> Option<RunEnd> {
-        let mut found = Found::NOTHING;
-        if !self.told {
-            Self::collect(cells, &mut tallies[0].lock().across);
-        }
-        for tally in tallies {
-            let mut tally = tally.lock();
-            found.merge(&std::mem::replace(&mut tally.found, Found::NOTHING));
-            if !tally.across.is_quiet() {
-                self.wake_across(cells, &mut tally.across, &mut found);
-            }
-        }
         if !self.told {
             found = Found::at(cells, self.sleeping);
         }
@@ -162,57 +151,6 @@ impl Coordinator {
         }
         self.merge_events(cells);
         self.open(cells.len() == 1, limits, &found)
-    }
-
-    /// Collects events at cuts outside of windows: senders that waited when the system was divided.
-    #[cold]
-    fn collect(cells: &Cells<'_>, across: &mut CutActivity) {
-        for cell in cells {
-            across.append(&mut cell.lock().shared.across);
-        }
-    }
-
-    /// Arranges the wake-ups that follow from events at the cuts. Independent of the order in which
-    /// threads are inspected.
-    fn wake_across(&mut self, cells: &Cells<'_>, happened: &mut CutActivity, found: &mut Found) {
-        let (mut first, mut last) = (NEVER, 0);
-        let mut wake = |place: Place, tick: u64| {
-            let mut partition = cells[place.partition as usize].lock();
-            let tick = partition.wake_at_tick(place.target, tick).0;
-            first = first.min(tick);
-            last = last.max(tick);
-        };
-        let end = self.window.end;
-        for number in happened.sent.drain(..) {
-            let cut = &self.cuts[number as usize];
-            let head = cut.boundary.as_ref().and_then(|b| b.head_ready());
-            if let Some(ready) = head.filter(|ready| *ready >= end) {
-                wake(cut.to, ready);
-            }
-        }
-        for number in happened.waiting.drain(..) {
-            self.cuts[number as usize].waiting = true;
-            happened.taken.push(number);
-        }
-        // A waiting sender learns of a credit in the window in which the message was taken. One
-        // that began to wait later learns of it now. No sender is missed, in any order of
-        // inspection.
-        for number in happened.taken.drain(..) {
-            let cut = &mut self.cuts[number as usize];
-            if cut.waiting {
-                let vacancy = cut.boundary.as_ref().map(|b| b.vacancy());
-                cut.waiting = vacancy == Some(Vacancy::Full);
-                if let Some(Vacancy::CreditAt(tick)) = vacancy {
-                    wake(cut.from, tick);
-                }
-            }
-        }
-        for (number, tick) in happened.published.drain(..) {
-            wake(self.cuts[number as usize].to, tick);
-        }
-        if first != NEVER {
-            found.wake(Tick(first), Tick(last));
-        }
     }
 
     /// A partition stops at background work if it knows of no foreground work. That work is due if

@@ -3,19 +3,23 @@
 //! | file | holds |
 //! |---|---|
 //! | `coordinator` | derives the next window, or the end, from what partitions did |
-//! | `tally` | what they did, added up |
-//! | `cut_channel` | channels between partitions |
-//! | `threads`, `barrier` | who runs which partition, and where threads meet |
-//! | `crew` | whether they work together, or one alone while others would only wait |
+//! | `found` | what they did, added up |
+//! | `cut_channel`, `exchange` | channels between partitions, and who is told of events at them |
+//! | `threads`, `claims` | execution of windows, and who runs which partition |
+//! | `barrier`, `window_cell` | where threads meet, and what they read when they part |
+//! | `thread_governor` | whether they work together, or one alone while others would only wait |
 //!
 //! A system that is not divided is one partition with one long window and uses the same code.
 
 mod barrier;
+mod claims;
 mod coordinator;
 mod cut_channel;
-mod tally;
+mod exchange;
+mod found;
 mod thread_governor;
 mod threads;
+mod window_cell;
 
 pub use coordinator::RunStep;
 

@@ -5,10 +5,13 @@ use std::time::Duration;
 use crossbeam::utils::CachePadded;
 
 use crate::engine::parallel::barrier::Barrier;
+use crate::engine::parallel::claims::Claims;
 use crate::engine::parallel::coordinator::{Coordinator, Limits, RunEnd, RunStep};
-use crate::engine::parallel::tally::{Cells, Tallies, Tally};
-use crate::engine::partition::Window;
-use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, host_time, scope};
+use crate::engine::parallel::exchange::{Exchange, Outgoing};
+use crate::engine::parallel::found::{Cells, Found, FoundCell};
+use crate::engine::parallel::window_cell::WindowCell;
+use crate::engine::partition::{Ahead, Window};
+use crate::sync::{Arc, Mutex, host_time, scope};
 use crate::world::WorldDriver;
 
 /// Runs windows until the coordinator ends the run. `world` belongs to partition 0, which stays
@@ -22,25 +25,31 @@ pub(crate) fn run_windows(
 ) -> RunEnd {
     coordinator.begin();
     let threads = threads.clamp(1, cells.len());
-    let tallies = (0..threads).map(|_| CachePadded::new(Mutex::new(Tally::new())));
-    let tallies: Vec<_> = tallies.collect();
-    if let Some(end) = coordinator.advance(cells, &tallies, limits) {
-        return end;
-    }
+    let cuts = Arc::clone(&coordinator.cuts);
     let shares = Shares {
         cells,
-        claims: cells.iter().map(|_| CachePadded::default()).collect(),
+        claims: Claims::new(threads, cells.len()),
+        exchange: Exchange::new(&cuts, threads),
         threads,
         sleeping: coordinator.sleeping,
     };
+    // Senders that waited when the system was divided.
+    let mut outgoing = shares.exchange.outgoing();
+    for cell in cells {
+        let across = &mut cell.lock().shared.across;
+        shares.exchange.post(across, &mut outgoing);
+    }
+    if let Some(end) = coordinator.advance(cells, shares.deliver_all(Found::NOTHING), limits) {
+        return end;
+    }
     if threads > 1 {
-        coordinator.crew.resume(host_time());
+        coordinator.governor.resume(host_time());
     }
     loop {
-        let end = if threads > 1 && coordinator.crew.is_together() {
-            run_together(&shares, coordinator, &tallies, limits, world)
+        let end = if threads > 1 && coordinator.governor.is_together() {
+            run_together(&shares, coordinator, limits, world)
         } else {
-            run_alone(&shares, coordinator, &tallies, limits, world)
+            run_alone(&shares, coordinator, limits, world)
         };
         if let Some(end) = end {
             return end;
@@ -52,18 +61,16 @@ pub(crate) fn run_windows(
 fn run_together(
     shares: &Shares<'_, '_>,
     coordinator: &mut Coordinator,
-    tallies: &Tallies,
     limits: &Limits<'_>,
     world: Option<&WorldDriver>,
 ) -> Option<RunEnd> {
+    let cell = |_| CachePadded::new(FoundCell::new());
     let meeting = Meeting {
         shares,
-        tallies,
         limits,
-        window: Mutex::new(coordinator.window),
+        found: (0..shares.threads).map(cell).collect(),
+        window: CachePadded::new(WindowCell::new(&coordinator.window)),
         coordinator: Mutex::new((coordinator, None)),
-        busy_ns: AtomicU64::new(0),
-        over: AtomicBool::new(false),
         barrier: Barrier::new(shares.threads),
     };
     scope(|scope| {
@@ -81,85 +88,88 @@ fn run_together(
 fn run_alone(
     shares: &Shares<'_, '_>,
     coordinator: &mut Coordinator,
-    tallies: &Tallies,
     limits: &Limits<'_>,
     world: Option<&WorldDriver>,
 ) -> Option<RunEnd> {
     let several = shares.threads > 1;
+    let mut outgoing = shares.exchange.outgoing();
     coordinator.observe(RunStep::Begun);
     loop {
         let window = coordinator.window;
-        shares.run(0, &window, &mut tallies[0].lock(), world, |number| {
+        let found = shares.run(0, &window, world, &mut outgoing, |number| {
             coordinator.observe(RunStep::Partition(number));
         });
-        if let Some(end) = coordinator.advance(shares.cells, tallies, limits) {
+        let found = shares.deliver_all(found);
+        if let Some(end) = coordinator.advance(shares.cells, found, limits) {
             coordinator.observe(RunStep::Ended);
             return Some(end);
         }
         coordinator.observe(RunStep::Decided);
         if several {
-            coordinator.crew.judge(host_time(), Duration::ZERO);
-            if coordinator.crew.is_together() {
+            coordinator.governor.judge(host_time(), Duration::ZERO);
+            if coordinator.governor.is_together() {
                 return None;
             }
         }
     }
 }
 
-/// The partitions, with a record of the windows in which threads began them.
+/// The partitions, with what threads need to share them in a window.
 struct Shares<'a, 'b> {
     cells: &'a Cells<'b>,
-    /// Last window in which a thread began each partition.
-    claims: Vec<CachePadded<AtomicU64>>,
+    claims: Claims,
+    exchange: Exchange<'a>,
     threads: usize,
     sleeping: bool,
 }
 
 impl Shares<'_, '_> {
-    /// Runs partitions in the window. First come those assigned round-robin to thread `me`, so that
-    /// partitions mostly stay on one thread. Then come those not begun by other threads, so that no
-    /// thread idles. Partition 0 always stays on the first thread.
+    /// Runs partitions in the window and returns what they found. First come those that belong to
+    /// thread `me`, so that partitions mostly stay on one thread. Then come those not begun by
+    /// other threads, so that no thread idles. Partition 0 always stays on the first thread.
     #[inline]
     fn run(
         &self,
         me: usize,
         window: &Window,
-        tally: &mut Tally,
         world: Option<&WorldDriver>,
+        outgoing: &mut Outgoing,
         mut ran: impl FnMut(usize),
-    ) {
-        let mine = (me..self.cells.len()).step_by(self.threads);
-        let others = (1..self.cells.len()).rev();
-        for number in mine.chain(others.filter(|_| self.threads > 1)) {
-            if self.claim(number, window) {
-                let mut partition = self.cells[number].lock();
-                let world = world.filter(|_| number == 0);
-                tally.run(&mut partition, window, world, self.sleeping);
-                drop(partition);
-                ran(number);
+    ) -> Found {
+        let mut found = Found::NOTHING;
+        while let Some(number) = self.claims.next(me, window.number) {
+            let mut partition = self.cells[number].lock();
+            if !window.resumed || partition.turn {
+                match partition.run(window, world.filter(|_| number == 0)) {
+                    Ahead::Wakes(first) => found.add_foreground(&partition, first),
+                    Ahead::Various => found.add(&partition, self.sleeping),
+                }
+                // At once, while others still run: the next meeting has less to do.
+                self.exchange.post(&mut partition.shared.across, outgoing);
             }
+            drop(partition);
+            ran(number);
         }
+        found
     }
 
-    /// Claims the partition for this window. Returns true if no thread had begun it yet.
+    /// Arranges the wake-ups across cuts in all partitions, on one thread.
     #[inline]
-    fn claim(&self, number: usize, window: &Window) -> bool {
-        let claim = &self.claims[number];
-        claim.load(Ordering::Relaxed) != window.number
-            && claim.swap(window.number, Ordering::AcqRel) != window.number
+    fn deliver_all(&self, mut found: Found) -> Found {
+        for thread in 0..self.threads {
+            self.exchange.deliver(thread, self.cells, &mut found);
+        }
+        found
     }
 }
 
 /// State shared by the threads of a run.
 struct Meeting<'a, 'b> {
     shares: &'a Shares<'a, 'b>,
-    tallies: &'a Tallies,
     limits: &'a Limits<'a>,
-    window: Mutex<Window>,
+    found: Vec<CachePadded<FoundCell>>,
+    window: CachePadded<WindowCell>,
     coordinator: Mutex<(&'a mut Coordinator, Option<RunEnd>)>,
-    /// Time in nanoseconds for which threads ran partitions in this window, summed.
-    busy_ns: AtomicU64,
-    over: AtomicBool,
     barrier: Barrier,
 }
 
@@ -167,28 +177,39 @@ impl Meeting<'_, '_> {
     fn work(&self, me: usize, world: Option<&WorldDriver>) {
         // A panic in a component must not leave the others waiting.
         let guard = ShatterOnPanic(&self.barrier);
-        while !self.over.load(Ordering::Acquire) {
-            let window = *self.window.lock();
+        let mut outgoing = self.shares.exchange.outgoing();
+        while let Some(window) = self.window.get() {
             let began = host_time();
-            let mut tally = self.tallies[me].lock();
-            self.shares.run(me, &window, &mut tally, world, |_| ());
-            drop(tally);
+            let mut found = self.shares.run(me, &window, world, &mut outgoing, |_| ());
             let busy = host_time().saturating_sub(began).as_nanos() as u64;
-            self.busy_ns.fetch_add(busy, Ordering::Relaxed);
-            let advance = || {
-                let (coordinator, end) = &mut *self.coordinator.lock();
-                *end = coordinator.advance(self.shares.cells, self.tallies, self.limits);
-                *self.window.lock() = coordinator.window;
-                let busy = Duration::from_nanos(self.busy_ns.swap(0, Ordering::Relaxed));
-                coordinator.crew.judge(host_time(), busy);
-                let over = end.is_some() || !coordinator.crew.is_together();
-                self.over.store(over, Ordering::Release);
-            };
-            if self.barrier.meet(advance).is_err() {
+            // Wake-ups across cuts depend on both ends, which are at rest from here on.
+            if self.barrier.meet(me, || ()).is_err() {
+                break;
+            }
+            let cells = self.shares.cells;
+            self.shares.exchange.deliver(me, cells, &mut found);
+            self.found[me].set(&found, busy);
+            if self.barrier.meet(me, || self.advance()).is_err() {
                 break;
             }
         }
         drop(guard);
+    }
+
+    /// Opens the next window from what all threads found.
+    fn advance(&self) {
+        let (coordinator, end) = &mut *self.coordinator.lock();
+        let (mut found, mut busy) = (Found::NOTHING, 0);
+        for cell in &self.found {
+            let (one, ns) = cell.get();
+            found.merge(&one);
+            busy += ns;
+        }
+        *end = coordinator.advance(self.shares.cells, found, self.limits);
+        let busy = Duration::from_nanos(busy);
+        coordinator.governor.judge(host_time(), busy);
+        let over = end.is_some() || !coordinator.governor.is_together();
+        self.window.set(&coordinator.window, over);
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::time::Tick;
 
 /// Effect of background wake-ups on the continuation of a run.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Background {
     /// Background wake-ups fire only before foreground work.
     Waits,
@@ -12,7 +12,7 @@ pub(crate) enum Background {
 }
 
 /// Extent to which a partition may evaluate without information from the others.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
     /// Number of the window from 1, resumed windows included.
     pub(crate) number: u64,

@@ -9,6 +9,7 @@ use crate::engine::parallel::CutChannel;
 use crate::engine::partition::{Partition, Place, Slot};
 use crate::engine::simulation::Simulation;
 use crate::evaluation::Target;
+use crate::sync::AtomicBool;
 use crate::time::{Cycle, Tick};
 
 /// Scheduled wake-ups of the whole system, by instance.
@@ -148,13 +149,14 @@ impl Simulation {
             } else {
                 let positions = Arc::new(Positions::default());
                 let cut = cuts.len() as u32;
-                let reach = Reach::Cut(cut, positions);
+                let reach = Reach::Cut(cut, Arc::clone(&positions));
                 reaches.push((reach.clone(), reach));
                 cuts.push(CutChannel {
                     from,
                     to,
+                    positions,
                     boundary: None,
-                    waiting: false,
+                    waiting: AtomicBool::new(false),
                 });
             }
             ends.entry((channel.from.0, &*channel.from.1))
@@ -190,6 +192,6 @@ impl Simulation {
             partition.shared.across.waiting.append(&mut waiting);
         }
         self.coordinator.lookahead = division::lookahead(&self.edges(), &self.partition_numbers());
-        self.coordinator.cuts = cuts;
+        self.coordinator.cuts = cuts.into();
     }
 }

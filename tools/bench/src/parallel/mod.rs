@@ -15,6 +15,7 @@
 )]
 
 mod instructions;
+mod meetings;
 mod whole_runs;
 
 use std::fmt::Write as _;
@@ -137,6 +138,7 @@ pub(crate) fn command(words: &[&str]) -> Result<Vec<String>, String> {
             let (threads, every) = (number(threads)? as usize, u64::from(number(every)?));
             instructions::steps(threads, every, path, &owned(sets)).map(|steps| vec![steps])
         }
+        ["meetings"] => meetings::table().map(|table| vec![table]),
         ["pairs"] => whole_runs::all(None),
         ["pairs", rounds, path, sets @ ..] => {
             whole_runs::all(Some((number(rounds)? as usize, path, &owned(sets))))
@@ -151,6 +153,7 @@ pub(crate) fn command(words: &[&str]) -> Result<Vec<String>, String> {
 /// Usage text of the words accepted by [`command`].
 pub(crate) const USAGE: &str = "usage: warpweave-bench parallel [REPEATS SCENARIO [PATH=VALUE ...]]
        warpweave-bench parallel instructions [EVERY SCENARIO [PATH=VALUE ...]]
+       warpweave-bench parallel meetings
        warpweave-bench parallel pairs [ROUNDS SCENARIO [PATH=VALUE ...]]";
 
 /// Measures a scenario for all thread counts and returns a table.

@@ -1,21 +1,16 @@
-//! Partitions' results of a window and their pending work, accumulated for the coordinator.
+//! Pending work of the partitions after a window, accumulated for the coordinator.
 
 use crossbeam::utils::CachePadded;
 
-use crate::engine::partition::{Ahead, Partition, Window};
-use crate::evaluation::CutActivity;
-use crate::sync::Mutex;
+use crate::engine::partition::Partition;
+use crate::sync::{AtomicU64, Mutex, Ordering};
 use crate::time::Tick;
-use crate::world::WorldDriver;
 
 /// Partitions of a run. One thread at a time holds each, on a cache line that no other shares.
 pub(crate) type Cells<'a> = [CachePadded<Mutex<&'a mut Partition>>];
 
-/// Tallies of a window, one per thread.
-pub(crate) type Tallies = [CachePadded<Mutex<Tally>>];
-
 /// Pending work of the partitions after a window.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     /// True if a partition stopped at background work.
     pub(super) held: bool,
@@ -106,38 +101,110 @@ impl Found {
     }
 }
 
-/// Results of the partitions that one thread ran in a window, for the coordinator.
-pub(crate) struct Tally {
-    pub(super) found: Found,
-    pub(super) across: Box<CutActivity>,
+/// What one thread found, for the coordinator: words on a single cache line, written before the
+/// barrier and read after it.
+pub(super) struct FoundCell {
+    flags: AtomicU64,
+    alive: AtomicU64,
+    last_progress: AtomicU64,
+    first: AtomicU64,
+    latest: AtomicU64,
+    background: AtomicU64,
+    any_edge: AtomicU64,
+    /// Time in nanoseconds for which the thread ran partitions in the window.
+    busy_ns: AtomicU64,
 }
 
-impl Tally {
-    pub(crate) fn new() -> Self {
+const HELD: u64 = 1;
+const MAY_END: u64 = 2;
+
+/// A word for an optional tick; no tick is this late.
+fn word(tick: Option<Tick>) -> u64 {
+    tick.map_or(u64::MAX, |tick| tick.0)
+}
+
+fn tick(word: &AtomicU64) -> Option<Tick> {
+    Some(word.load(Ordering::Relaxed))
+        .filter(|tick| *tick != u64::MAX)
+        .map(Tick)
+}
+
+impl FoundCell {
+    pub(super) fn new() -> Self {
+        let word = || AtomicU64::new(0);
         Self {
-            found: Found::NOTHING,
-            across: Box::default(),
+            flags: word(),
+            alive: word(),
+            last_progress: word(),
+            first: word(),
+            latest: word(),
+            background: word(),
+            any_edge: word(),
+            busy_ns: word(),
         }
     }
 
-    /// Runs the partition in the window if it takes part, and records the results.
-    #[inline]
-    pub(crate) fn run(
-        &mut self,
-        partition: &mut Partition,
-        window: &Window,
-        world: Option<&WorldDriver>,
-        sleeping: bool,
-    ) {
-        if window.resumed && !partition.turn {
-            return;
+    pub(super) fn set(&self, found: &Found, busy_ns: u64) {
+        let flags = u64::from(found.held) * HELD + u64::from(found.may_end) * MAY_END;
+        let words = [
+            (&self.flags, flags),
+            (&self.alive, found.alive.0),
+            (&self.last_progress, found.last_progress.0),
+            (&self.first, word(found.first)),
+            (&self.latest, word(found.latest)),
+            (&self.background, word(found.background)),
+            (&self.any_edge, word(found.any_edge)),
+            (&self.busy_ns, busy_ns),
+        ];
+        for (cell, word) in words {
+            cell.store(word, Ordering::Relaxed);
         }
-        std::mem::swap(&mut partition.shared.across, &mut self.across);
-        let ahead = partition.run(window, world);
-        std::mem::swap(&mut partition.shared.across, &mut self.across);
-        match ahead {
-            Ahead::Wakes(first) => self.found.add_foreground(partition, first),
-            Ahead::Various => self.found.add(partition, sleeping),
+    }
+
+    /// Returns what was set, and the busy time in nanoseconds.
+    pub(super) fn get(&self) -> (Found, u64) {
+        let flags = self.flags.load(Ordering::Relaxed);
+        let found = Found {
+            held: flags & HELD != 0,
+            alive: Tick(self.alive.load(Ordering::Relaxed)),
+            last_progress: Tick(self.last_progress.load(Ordering::Relaxed)),
+            may_end: flags & MAY_END != 0,
+            first: tick(&self.first),
+            latest: tick(&self.latest),
+            background: tick(&self.background),
+            any_edge: tick(&self.any_edge),
+        };
+        (found, self.busy_ns.load(Ordering::Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_returns_every_part_of_what_was_found() {
+        let found = Found {
+            held: false,
+            alive: Tick(1),
+            last_progress: Tick(2),
+            may_end: true,
+            first: Some(Tick(3)),
+            latest: Some(Tick(4)),
+            background: Some(Tick(0)),
+            any_edge: Some(Tick(6)),
+        };
+        let cell = FoundCell::new();
+        for found in [
+            found,
+            Found::NOTHING,
+            Found {
+                held: true,
+                ..Found::NOTHING
+            },
+        ] {
+            cell.set(&found, 7);
+            assert_eq!(cell.get(), (found, 7));
         }
     }
 }
