@@ -144,24 +144,48 @@ impl Csr {
             }
         }
 
-        let mut sorted: Vec<(u32, u32, u32)> = arcs
-            .iter()
-            .enumerate()
-            .map(|(i, &(from, to))| (from, to, weights.map_or(0, |w| w[i])))
-            .collect();
-        sorted.sort_unstable();
-
         let mut row_offsets = vec![0_u32; vertices as usize + 1];
-        for &(from, ..) in &sorted {
+        for &(from, _) in arcs {
             row_offsets[from as usize + 1] += 1;
         }
         for v in 1..row_offsets.len() {
             row_offsets[v] += row_offsets[v - 1];
         }
+        // Arcs are dealt out to their rows, and each row is sorted by itself.
+        let rows = || {
+            row_offsets
+                .windows(2)
+                .map(|row| row[0] as usize..row[1] as usize)
+        };
+        let mut free = row_offsets[..vertices as usize].to_vec();
+        let mut place = |from: u32| {
+            let free = &mut free[from as usize];
+            *free += 1;
+            *free as usize - 1
+        };
+        let (columns, weights) = match weights {
+            None => {
+                let mut columns = vec![0; arcs.len()];
+                for &(from, to) in arcs {
+                    columns[place(from)] = to;
+                }
+                rows().for_each(|row| columns[row].sort_unstable());
+                (columns, None)
+            }
+            Some(weights) => {
+                let mut weighted = vec![(0, 0); arcs.len()];
+                for (&(from, to), &weight) in arcs.iter().zip(weights) {
+                    weighted[place(from)] = (to, weight);
+                }
+                rows().for_each(|row| weighted[row].sort_unstable());
+                let (columns, weights) = weighted.into_iter().unzip();
+                (columns, Some(weights))
+            }
+        };
         Ok(Csr {
             row_offsets,
-            columns: sorted.iter().map(|arc| arc.1).collect(),
-            weights: weights.map(|_| sorted.iter().map(|arc| arc.2).collect()),
+            columns,
+            weights,
             unusable: None,
         })
     }

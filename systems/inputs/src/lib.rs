@@ -4,7 +4,7 @@
 //!  Matrix Market (plain or gzip) ------------------> Matrix --> device arrays of sparse and dense forms
 //!  Matrix Market, edge list (plain or gzip) --+
 //!                                             +--> Csr ----+--> device arrays (row_offsets, columns, weights)
-//!  uniform, R-MAT, grid (seeded) -------------+            +--> reference::{bfs_levels, sssp_distances, ...}
+//!  uniform, R-MAT, partners (seeded) -------------+            +--> reference::{bfs_levels, sssp_distances, ...}
 //!  iota, constant, uniform arrays (seeded) ----------------+
 //!  tables, NumPy arrays, pictures, sequences, raw ---------+
 //! ```
@@ -52,7 +52,8 @@ pub use csr::{Csr, CsrError, MAX_EDGES, MAX_VERTICES};
 pub use element::{ElementType, words_of_bytes};
 pub use error::{InputError, Place};
 pub use generate::{
-    RmatShape, SearchTree, citation, complete, grid, rmat, symmetric, uniform, uniform_weights,
+    RmatShape, SearchTree, citation, complete, grid, out_degree, partners, rmat, symmetric,
+    uniform, uniform_weights,
 };
 pub use hash::{hash_f32s, hash_u32s};
 pub use matrix::{CooArray, CscArray, CsrArray, DenseOrder, Matrix, MatrixArray, Repeated};

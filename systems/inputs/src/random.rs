@@ -50,6 +50,15 @@ impl Random {
         }
     }
 
+    /// Draws a uniform number in `0..bound` other than `one`.
+    ///
+    /// # Panics
+    /// Panics if there is no such number.
+    pub fn other(&mut self, one: u32, bound: u32) -> u32 {
+        let nth = self.below(u64::from(bound) - 1) as u32;
+        if nth < one { nth } else { nth + 1 }
+    }
+
     /// Draws a uniform multiple of 2^-53 in [0, 1).
     pub fn unit(&mut self) -> f64 {
         let word = u64::from(self.word()) << 32 | u64::from(self.word());

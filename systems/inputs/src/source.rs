@@ -8,7 +8,8 @@ use warpweave_params::Files;
 use crate::csr::Csr;
 use crate::error::InputError;
 use crate::generate::{
-    RmatShape, citation, complete, grid, rmat, symmetric, uniform, uniform_weights,
+    RmatShape, citation, complete, grid, out_degree, partners, rmat, symmetric, uniform,
+    uniform_weights,
 };
 use crate::matrix::Matrix;
 use crate::read::{EntryValues, GraphFormat, read_graph, read_matrix};
@@ -76,6 +77,26 @@ pub enum GraphSource {
         vertices: u32,
         /// Number of citations drawn for each vertex.
         references: u32,
+        /// Random seed; the same seed gives the same graph.
+        seed: u64,
+    },
+    /// Directed graph in which every vertex has the same number of arcs, see [`out_degree`].
+    OutDegree {
+        /// Number of vertices in the graph.
+        vertices: u32,
+        /// Number of arcs that leave each vertex.
+        degree: u32,
+        /// Random seed; the same seed gives the same graph.
+        seed: u64,
+    },
+    /// Undirected graph in which each vertex draws some partners, see [`partners`].
+    Partners {
+        /// Number of vertices in the graph.
+        vertices: u32,
+        /// Least number of partners that a vertex draws.
+        low: u32,
+        /// Largest number of partners that a vertex draws, inclusive.
+        high: u32,
         /// Random seed; the same seed gives the same graph.
         seed: u64,
     },
@@ -167,8 +188,18 @@ impl GraphSource {
                 references,
                 ..
             } => {
-                let arcs = 2 * u64::from(vertices) * u64::from(references);
+                let arcs = u64::from(vertices) * u64::from(references);
+                (vertices.into(), arcs.saturating_mul(2))
+            }
+            GraphSource::OutDegree {
+                vertices, degree, ..
+            } => {
+                let arcs = u64::from(vertices) * u64::from(degree);
                 (vertices.into(), arcs)
+            }
+            GraphSource::Partners { vertices, high, .. } => {
+                let arcs = u64::from(vertices) * u64::from(high);
+                (vertices.into(), arcs.saturating_mul(2))
             }
             GraphSource::Symmetric(ref source) => {
                 return source.drawing_bytes().saturating_mul(3);
@@ -217,6 +248,17 @@ impl GraphSource {
                 references,
                 seed,
             } => citation(vertices, references, seed)?,
+            GraphSource::OutDegree {
+                vertices,
+                degree,
+                seed,
+            } => out_degree(vertices, degree, seed)?,
+            GraphSource::Partners {
+                vertices,
+                low,
+                high,
+                seed,
+            } => partners(vertices, low, high, seed)?,
             GraphSource::Symmetric(ref source) => {
                 symmetric(&source.build_weighted(files, EdgeWeights::Without)?)?
             }
@@ -388,6 +430,25 @@ mod tests {
             build(&rmat_source, EdgeWeights::AsStored),
             rmat(shape, 3).unwrap()
         );
+        let four = GraphSource::OutDegree {
+            vertices: 50,
+            degree: 4,
+            seed: 3,
+        };
+        assert_eq!(
+            build(&four, EdgeWeights::AsStored),
+            out_degree(50, 4, 3).unwrap()
+        );
+        let drawn = GraphSource::Partners {
+            vertices: 50,
+            low: 2,
+            high: 4,
+            seed: 3,
+        };
+        assert_eq!(
+            build(&drawn, EdgeWeights::AsStored),
+            partners(50, 2, 4, 3).unwrap()
+        );
         let grid_source = GraphSource::Grid {
             width: 5,
             height: 4,
@@ -466,6 +527,20 @@ mod tests {
         };
         let refused = rmat.build(&of(100 << 20)).expect_err("200 MiB");
         assert!(matches!(refused, InputError::OverBudget(_)), "{refused}");
+        let partners = GraphSource::Partners {
+            vertices: 1 << 20,
+            low: 2,
+            high: 4,
+            seed: 1,
+        };
+        let refused = partners.build(&of(100 << 20)).expect_err("200 MiB");
+        assert!(matches!(refused, InputError::OverBudget(_)), "{refused}");
+        let absurd = GraphSource::OutDegree {
+            vertices: u32::MAX,
+            degree: u32::MAX,
+            seed: 1,
+        };
+        assert!(absurd.build(&of(100 << 20)).is_err());
         let grid = GraphSource::Grid {
             width: 100,
             height: 100,

@@ -88,6 +88,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::generate::acceptance::{Shape, shape};
 
     const GRAPH500: RmatShape = RmatShape {
         scale: 10,
@@ -96,6 +97,20 @@ mod tests {
         b: 0.19,
         c: 0.19,
     };
+
+    const THESIS: RmatShape = RmatShape {
+        scale: 20,
+        edge_factor: 8,
+        a: 0.5,
+        b: 0.1,
+        c: 0.1,
+    };
+
+    impl RmatShape {
+        fn of_scale(self, scale: u32) -> Self {
+            Self { scale, ..self }
+        }
+    }
 
     #[test]
     fn degrees_are_heavy_tailed() {
@@ -132,6 +147,28 @@ mod tests {
             Csr::from_arcs(8, &[(7, 0)], None).unwrap()
         );
         assert_eq!(all(0.0, 0.0, 0.0).arcs(), 0);
+    }
+
+    /// Graph of the graph thesis at scales below its own, from three seeds.
+    #[test]
+    fn the_law_of_the_thesis_gives_its_counts_and_the_degree_of_its_first_vertex() {
+        for seed in 1..4 {
+            let scales = [(15, 248_855, 97, 8..=12), (17, 1_015_706, 148, 9..=13)];
+            for (scale, arcs, first, levels) in scales {
+                let graph = rmat(THESIS.of_scale(scale), seed).unwrap();
+                let draws = f64::from(8 << scale);
+                let beyond = f64::from(graph.arcs()) - f64::from(arcs);
+                let tolerance = 4.0 * (draws - f64::from(arcs)).sqrt();
+                assert!(beyond.abs() <= tolerance, "scale {scale}: {beyond}");
+                let degree = graph.degree(0);
+                assert!(degree.abs_diff(first) <= 40, "scale {scale}: {degree}");
+                let Shape {
+                    reached, deepest, ..
+                } = shape(&graph);
+                assert!((0.93..0.97).contains(&reached), "scale {scale}: {reached}");
+                assert!(levels.contains(&deepest), "scale {scale}: {deepest}");
+            }
+        }
     }
 
     #[test]

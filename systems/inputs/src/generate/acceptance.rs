@@ -1,0 +1,29 @@
+//! Shapes of generated graphs, for tests that compare them with published ones.
+
+use crate::csr::Csr;
+use crate::reference::{UNREACHED, bfs_levels};
+
+/// Degrees of a graph, and the result of a search from vertex 0.
+pub(super) struct Shape {
+    /// Least number of arcs that leave a vertex.
+    pub(super) least: u32,
+    /// Largest number of arcs that leave a vertex.
+    pub(super) largest: u32,
+    /// Share of the vertices that the search reaches.
+    pub(super) reached: f64,
+    /// Last level of the search.
+    pub(super) deepest: u32,
+}
+
+/// Measures a graph, which has vertices.
+pub(super) fn shape(graph: &Csr) -> Shape {
+    let degrees = (0..graph.vertices()).map(|vertex| graph.degree(vertex));
+    let mut levels = bfs_levels(graph, 0);
+    levels.retain(|&level| level != UNREACHED);
+    Shape {
+        least: degrees.clone().min().unwrap(),
+        largest: degrees.max().unwrap(),
+        reached: levels.len() as f64 / f64::from(graph.vertices()),
+        deepest: levels.into_iter().max().unwrap(),
+    }
+}
