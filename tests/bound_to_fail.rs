@@ -78,6 +78,21 @@ fn launches_that_are_not_certain_to_run_are_left_to_the_run() {
         CopyToHost(\"sum\"),",
     );
     accepted(&never, &[ONE_SLOT, "workload.block=32"]);
+    let launch = "Launch(kernel: \"vector_add\", grid: 1, block: 256, \
+         arguments: [Buffer(\"a\"), Buffer(\"b\"), Buffer(\"sum\"), U32(1)])";
+    let branch = |condition: &str| {
+        Bench::new().edit(
+            "workloads/vector_add.ron",
+            "        CopyToHost(\"sum\"),",
+            &format!(
+                "        If(condition: {condition}, body: [], otherwise: [{launch}]),
+        CopyToHost(\"sum\"),"
+            ),
+        )
+    };
+    accepted(&branch("true"), &[ONE_SLOT, "workload.block=32"]);
+    let refusal = refused(&branch("false"), &[ONE_SLOT, "workload.block=32"]);
+    assert!(refusal.contains("vector_add.ron:20:"), "{refusal}");
     let once = Bench::new().edit(
         "workloads/vector_add.ron",
         "        CopyToHost(\"sum\"),",

@@ -28,6 +28,7 @@
 //! # Ok::<(), warpweave_params::Diagnostics>(())
 //! ```
 
+mod condition;
 mod de;
 mod diagnostic;
 mod entries;
@@ -47,6 +48,7 @@ mod ser;
 mod source;
 mod suggest;
 
+pub use condition::Condition;
 pub use de::{from_named, from_node};
 pub use diagnostic::{Diagnostic, Diagnostics, Excerpt, Related, Severity};
 pub use entries::Entries;

@@ -95,6 +95,32 @@ impl PartialEq for Name {
 }
 
 impl Kind {
+    /// Describes the value in words for a message: "integer `3`", "struct `Cache`".
+    pub(crate) fn describe(&self) -> String {
+        match self {
+            Kind::Unit => "unit `()`".to_owned(),
+            Kind::Bool(value) => format!("boolean `{value}`"),
+            Kind::Int(value) => format!("integer `{value}`"),
+            Kind::Float(value) => format!("number `{value}`"),
+            Kind::Char(value) => format!("character {value:?}"),
+            Kind::Text(text) if text.chars().count() > 40 => "a string".to_owned(),
+            Kind::Text(text) => format!("string {text:?}"),
+            Kind::Option(None) => "`None`".to_owned(),
+            Kind::Option(Some(_)) => "`Some(..)`".to_owned(),
+            Kind::List(_) => "a list `[..]`".to_owned(),
+            Kind::Map(_) => "a map `{..}`".to_owned(),
+            Kind::Name(name) => format!("`{}`", shortened(&name.text, NAME_SHOWN)),
+            Kind::Struct(Struct {
+                name: Some(name), ..
+            })
+            | Kind::Tuple(Tuple {
+                name: Some(name), ..
+            }) => format!("`{}(..)`", shortened(&name.text, NAME_SHOWN)),
+            Kind::Struct(_) => "a struct `(field: ..)`".to_owned(),
+            Kind::Tuple(_) => "a tuple `(..)`".to_owned(),
+        }
+    }
+
     /// Returns the number of values, this one and all nested ones included, and the number of
     /// nesting levels.
     pub(crate) fn extent(&self) -> (usize, usize) {
@@ -229,28 +255,7 @@ impl Node {
 
     /// Describes the value in words for a message: "integer `3`", "struct `Cache`".
     pub fn describe(&self) -> String {
-        match &self.kind {
-            Kind::Unit => "unit `()`".to_owned(),
-            Kind::Bool(value) => format!("boolean `{value}`"),
-            Kind::Int(value) => format!("integer `{value}`"),
-            Kind::Float(value) => format!("number `{value}`"),
-            Kind::Char(value) => format!("character {value:?}"),
-            Kind::Text(text) if text.chars().count() > 40 => "a string".to_owned(),
-            Kind::Text(text) => format!("string {text:?}"),
-            Kind::Option(None) => "`None`".to_owned(),
-            Kind::Option(Some(_)) => "`Some(..)`".to_owned(),
-            Kind::List(_) => "a list `[..]`".to_owned(),
-            Kind::Map(_) => "a map `{..}`".to_owned(),
-            Kind::Name(name) => format!("`{}`", shortened(&name.text, NAME_SHOWN)),
-            Kind::Struct(Struct {
-                name: Some(name), ..
-            })
-            | Kind::Tuple(Tuple {
-                name: Some(name), ..
-            }) => format!("`{}(..)`", shortened(&name.text, NAME_SHOWN)),
-            Kind::Struct(_) => "a struct `(field: ..)`".to_owned(),
-            Kind::Tuple(_) => "a tuple `(..)`".to_owned(),
-        }
+        self.kind.describe()
     }
 
     /// Calls `visit` for this value and then every value inside it, in the order written.

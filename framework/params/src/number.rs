@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 
 use serde::de::{self, Deserialize, Deserializer, EnumAccess, Visitor};
 
-use crate::expression::{Env, eval_index, resolve_expressions};
-use crate::node::{Kind, Node};
+use crate::expression::{Env, eval_at};
+use crate::node::Kind;
 use crate::placed::Placed;
 use crate::{Diagnostic, out_of_range};
 
@@ -30,23 +30,10 @@ impl Placed<Number> {
         let Number::Expression(text) = &self.value else {
             return Ok(self.value.clone());
         };
-        let Some(place) = &self.place else {
-            return match eval_index(text, env) {
-                Ok(value) => Ok(Number::Int(value.into())),
-                Err(error) => Err(Diagnostic {
-                    hint: error.hint.clone(),
-                    ..Diagnostic::error(format!("expression `{text}`: {error}"))
-                }),
-            };
-        };
-        let mut node = Node::new(Kind::Text(format!("={text}")), place.clone());
-        match resolve_expressions(&mut node, env) {
-            Ok(()) => match node.kind {
-                Kind::Int(value) => Ok(Number::Int(value)),
-                Kind::Float(value) => Ok(Number::Float(value)),
-                _ => Err(self.error(format!("expected a number, found {}", node.describe()))),
-            },
-            Err(problems) => Err(problems.into_iter().next().expect("an error has a message")),
+        match eval_at(text, self.place.as_ref(), env)? {
+            Kind::Int(value) => Ok(Number::Int(value)),
+            Kind::Float(value) => Ok(Number::Float(value)),
+            other => Err(self.error(format!("expected a number, found {}", other.describe()))),
         }
     }
 

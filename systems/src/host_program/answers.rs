@@ -77,7 +77,7 @@ pub(super) fn judge(
         let column = program.column(other)?;
         let image = images.get(&column.buffer).ok_or_else(|| {
             other.error(format!(
-                "buffer `{}` was never copied to the host: its copy is in a loop without iterations",
+                "buffer `{}` was never copied to the host: no command that copies it was executed",
                 other.value
             ))
         });

@@ -101,6 +101,21 @@ impl HostProgram {
                     let within = surroundings.of_loop(counter.as_ref(), runs);
                     self.ask_for_launches(body, &within, asked);
                 }
+                Command::If {
+                    condition,
+                    body,
+                    otherwise,
+                } => {
+                    let always = condition.holds(&self.env).ok();
+                    let first = condition.holds(&surroundings.env).ok();
+                    for (branch, selected) in [(body, true), (otherwise, false)] {
+                        if always.is_none_or(|holds| holds == selected) {
+                            let runs = first == Some(selected);
+                            let within = surroundings.of_loop(None, runs);
+                            self.ask_for_launches(branch, &within, asked);
+                        }
+                    }
+                }
                 Command::RepeatUntilZero { counter, body, .. } => {
                     let within = surroundings.of_loop(counter.as_ref(), true);
                     self.ask_for_launches(body, &within, asked);

@@ -13,7 +13,7 @@ impl HostProgram {
     }
 
     /// Returns the results of an executed program, each as the bytes of a file. A buffer that was
-    /// never copied to the host, such as in a loop without iterations, is omitted.
+    /// never copied to the host, such as by a command that was not reached, is omitted.
     pub fn results(&self, executed: &Executed) -> impl Iterator<Item = (String, Vec<u8>)> {
         let results = self.result_names().zip(&self.results);
         results.filter_map(|(file, (name, format))| {

@@ -205,6 +205,12 @@ pub(super) fn lay_out(
             Command::Repeat { body, .. } | Command::RepeatUntilZero { body, .. } => {
                 lay_out(body, structures, problems);
             }
+            Command::If {
+                body, otherwise, ..
+            } => {
+                lay_out(body, structures, problems);
+                lay_out(otherwise, structures, problems);
+            }
             _ => {}
         }
     }

@@ -21,7 +21,7 @@ const LAYERS: [(&str, &str); 23] = [
     (
         "framework/params/src",
         "printable source diagnostic node suggest placed de entries print parse range \
-         expression number files merge overrides quantity ser",
+         expression number condition files merge overrides quantity ser",
     ),
     ("framework/random/src", "fnv counter_rng"),
     (

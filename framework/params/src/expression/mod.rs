@@ -22,6 +22,7 @@ mod tests;
 use self::reader::{Reader, Value};
 use crate::node::{Kind, Node};
 use crate::parse::{NESTING_MAX, nested_too_deep};
+use crate::source::Span;
 use crate::{Diagnostic, Diagnostics};
 
 /// Upper limit on the number of values within composite values that names stand for. One name may
@@ -160,6 +161,24 @@ pub fn eval(text: &str, env: &Env) -> Result<Kind, ExpressionError> {
         Value::Other(kind) => kind,
         Value::Unknown => unreachable!("what is computed is known"),
     })
+}
+
+/// Evaluates an expression, without the leading `=`, that was written at `place`, if anywhere.
+///
+/// # Errors
+/// Fails in the cases of [`eval`], at the part at fault.
+pub(crate) fn eval_at(text: &str, place: Option<&Span>, env: &Env) -> Result<Kind, Diagnostic> {
+    let Some(place) = place else {
+        return eval(text, env).map_err(|error| Diagnostic {
+            hint: error.hint.clone(),
+            ..Diagnostic::error(format!("expression `{text}`: {error}"))
+        });
+    };
+    let mut node = Node::new(Kind::Text(format!("={text}")), place.clone());
+    match resolve_expressions(&mut node, env) {
+        Ok(()) => Ok(node.kind),
+        Err(problems) => Err(problems.into_iter().next().expect("an error has a message")),
+    }
 }
 
 /// Evaluates an expression that gives an integer, as in `x[i + 1]`.

@@ -7,7 +7,7 @@ mod outcome;
 use std::path::PathBuf;
 
 use warpweave_inputs::{Name, Value};
-use warpweave_params::{Diagnostic, Diagnostics, Env, Placed};
+use warpweave_params::{Condition, Diagnostic, Diagnostics, Env, Placed};
 
 use crate::host_program::HostProgram;
 use crate::host_program::buffer_use::BufferUse;
@@ -133,6 +133,11 @@ impl Checker<'_> {
             }
             Command::Launch(launch) => self.launch(launch),
             Command::Synchronize => {}
+            Command::If {
+                condition,
+                body,
+                otherwise,
+            } => self.branch(condition, body, otherwise),
             Command::Repeat {
                 times,
                 counter,
@@ -157,6 +162,26 @@ impl Checker<'_> {
                 self.body(counter.as_ref(), body);
             }
         }
+    }
+
+    /// Checks the commands that a condition selects, or both lists if it may change at run time.
+    fn branch(
+        &mut self,
+        condition: &Placed<Condition>,
+        body: &[Placed<Command>],
+        otherwise: &[Placed<Command>],
+    ) {
+        match condition.holds(&self.program.env) {
+            Ok(true) => return self.commands(body),
+            Ok(false) => return self.commands(otherwise),
+            Err(_) => {}
+        }
+        // As for numbers, a value in one of the rounds is enough.
+        if let [Err(problem), Err(_)] = self.rounds.each_ref().map(|env| condition.holds(env)) {
+            self.problems.push(problem);
+        }
+        self.commands(body);
+        self.commands(otherwise);
     }
 
     fn body(&mut self, counter: Option<&Name>, body: &[Placed<Command>]) {

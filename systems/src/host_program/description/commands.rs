@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use warpweave_inputs::{Name, Value};
-use warpweave_params::{OneOrMore, Placed};
+use warpweave_params::{Condition, OneOrMore, Placed};
 
 use super::{Argument, Record};
 
@@ -95,6 +95,16 @@ pub enum Command {
     Launch(Launch),
     /// Waits for all launches so far.
     Synchronize,
+    /// Executes commands if a condition holds, and others if it does not.
+    If {
+        /// Condition, evaluated each time that the command is reached.
+        condition: Placed<Condition>,
+        /// Commands to execute if the condition holds.
+        body: Vec<Placed<Command>>,
+        /// Commands to execute if the condition does not hold.
+        #[serde(default)]
+        otherwise: Vec<Placed<Command>>,
+    },
     /// Repeats commands a fixed number of times.
     Repeat {
         /// Number of iterations of the loop.

@@ -240,6 +240,14 @@ impl<'p, 'l> Host<'p, 'l> {
                 self.trace.push(HostCommand::Synchronize);
                 self.running = false;
             }
+            Command::If {
+                condition,
+                body,
+                otherwise,
+            } => {
+                let holds = condition.holds(&self.env)?;
+                self.commands(if holds { body } else { otherwise })?;
+            }
             Command::Repeat {
                 times,
                 counter,
@@ -315,7 +323,7 @@ impl<'p, 'l> Host<'p, 'l> {
             Some(found) => answers::judge(self.program, expectation, found, &self.images)?,
             None => (
                 false,
-                "never copied to the host: its copy is in a loop without iterations".to_owned(),
+                "never copied to the host: no command that copies it was executed".to_owned(),
             ),
         };
         Ok(CheckResult {

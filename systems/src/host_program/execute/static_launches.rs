@@ -55,6 +55,9 @@ fn depends_on_values(commands: &[Placed<Command>]) -> bool {
         Command::Read { .. } | Command::RepeatUntilZero { .. } => true,
         Command::Launch(launch) => launch.cooperative || launch.registers_per_thread.is_some(),
         Command::Repeat { body, .. } => depends_on_values(body),
+        Command::If {
+            body, otherwise, ..
+        } => depends_on_values(body) || depends_on_values(otherwise),
         _ => false,
     })
 }

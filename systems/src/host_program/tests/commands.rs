@@ -133,3 +133,71 @@ fn buffers_of_addresses_point_to_where_buffers_are() {
     );
     assert_eq!(executed.outputs["out"][0], 30);
 }
+
+#[test]
+fn a_condition_selects_the_commands_that_run() {
+    let chosen = |condition: &str| {
+        let executed = executed(&format!(
+            r#"If(condition: {condition}, body: [Write(buffer: "b", index: 0, value: 1)],
+                  otherwise: [Write(buffer: "b", index: 0, value: 2)]), CopyToHost("b")"#
+        ));
+        executed.outputs["b"][0]
+    };
+    assert_eq!((chosen("true"), chosen("\"=1 > 2\"")), (1, 2));
+}
+
+#[test]
+fn a_condition_is_evaluated_each_time_it_is_reached() {
+    let executed = executed(
+        r#"Repeat(times: 5, counter: "i", body: [
+               If(condition: "=i % 2 == 0", body: [Write(buffer: "out", index: "=i", value: 7)]),
+               Read(buffer: "out", index: "=i", name: "found"),
+               If(condition: "=found == 7", body: [], otherwise: [
+                   Write(buffer: "out", index: "=i", value: 9),
+               ]),
+           ]), CopyToHost("out")"#,
+    );
+    assert_eq!(executed.outputs["out"], [7, 9, 7, 9, 7, 0]);
+}
+
+#[test]
+fn only_the_commands_that_parameters_select_are_checked() {
+    let wrong = r#"[CopyToDevice("c")]"#;
+    let fine = r#"CopyToDevice("b"), CopyToHost("b")"#;
+    executed(&format!("If(condition: false, body: {wrong}), {fine}"));
+    let chosen = refusal(&format!("If(condition: true, body: {wrong}), {fine}"));
+    assert!(chosen.contains("unknown buffer `c`"), "{chosen}");
+    let in_loop = refusal(&format!(
+        r#"Repeat(times: 1, counter: "i", body: [If(condition: "=i > 5", body: {wrong})]), {fine}"#
+    ));
+    assert!(in_loop.contains("unknown buffer `c`"), "{in_loop}");
+}
+
+#[test]
+fn what_is_no_condition_is_refused_with_its_line() {
+    let number = refusal(r#"If(condition: "=1 + 1", body: [])"#);
+    for part in [
+        "expected a condition, found integer `2`",
+        "commands.ron:9:30",
+    ] {
+        assert!(number.contains(part), "{number}");
+    }
+    let unknown =
+        refusal(r#"Repeat(times: 1, counter: "i", body: [If(condition: "=j > 0", body: [])])"#);
+    assert!(unknown.contains("did you mean `i`?"), "{unknown}");
+}
+
+#[test]
+fn a_result_that_only_a_command_not_selected_copies_is_missed() {
+    let wanted = r#"
+        Read(buffer: "b", name: "n"),
+        If(condition: "=n > 100", body: [CopyToHost("b")])],
+        expect: [Expect(buffer: "b", equals: Values([10, 20]))"#;
+    let executed = executed(wanted);
+    assert_eq!(executed.verified, Some(false));
+    let text = &executed.checks[0].detail;
+    assert!(
+        text.contains("no command that copies it was executed"),
+        "{text}"
+    );
+}

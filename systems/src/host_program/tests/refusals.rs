@@ -141,7 +141,7 @@ fn unknown_commands_are_named_with_the_nearest() {
        |
     18 |         CopyToHosts("sum"),
        |         ^^^^^^^^^^^
-       = hint: did you mean `CopyToHost`? variants: CopyToDevice, CopyToHost, CopyPartToDevice, CopyPartToHost, Read, WriteVariable, CopyToVariable, Write, Swap, BindTexture, Launch, Synchronize, Repeat, RepeatUntilZero
+       = hint: did you mean `CopyToHost`? variants: CopyToDevice, CopyToHost, CopyPartToDevice, CopyPartToHost, Read, WriteVariable, CopyToVariable, Write, Swap, BindTexture, Launch, Synchronize, If, Repeat, RepeatUntilZero
     "#);
 }
 
