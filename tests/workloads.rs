@@ -11,18 +11,21 @@ use warpweave_systems::host_program::{EMULATOR_VERSION, EmulationProgress, Verdi
 use crate::harness::{Bench, scenarios, warpweave};
 
 /// Overrides that make each workload small enough for a test.
-const SMALL: [(&str, &[&str]); 30] = [
+const SMALL: [(&str, &[&str]); 40] = [
     ("alignment_device", &["workload.n=80", "workload.bases=60"]),
     ("amr_device", &["workload.width=64"]),
     ("b_plus_tree", &["workload.queries=20"]),
     ("back_propagation", &["workload.inputs=64"]),
     ("bfs", &["workload.graph=Grid(width: 8, height: 8)"]),
+    ("bfs_dd", &["workload.vertices=256", "workload.capacity=2"]),
     (
         "bfs_device",
         &["workload.graph=Rmat(scale: 7, edge_factor: 32, seed: 1)"],
     ),
     ("bfs_mask", &["workload.vertices=600"]),
+    ("bfs_wc", &["workload.vertices=256"]),
     ("blur_texture", &["workload.n=40"]),
+    ("clr", &["workload.vertices=128"]),
     (
         "colouring_device",
         &["workload.graph=Symmetric(Rmat(scale: 6, edge_factor: 16, seed: 1))"],
@@ -41,15 +44,25 @@ const SMALL: [(&str, &[&str]); 30] = [
         "fdtd_3d",
         &["workload.nx=40", "workload.ny=20", "workload.steps=2"],
     ),
+    ("h_bfs", &["workload.vertices=256"]),
+    ("h_mst", &["workload.vertices=128"]),
+    (
+        "h_sssp",
+        &["workload.vertices=256", "workload.flag_bytes=4"],
+    ),
     ("histogram", &["workload.n=2000", "workload.blocks=3"]),
     ("hotspot", &["workload.n=29"]),
     ("join_device", &["workload.n=2000", "workload.buckets=32"]),
+    ("ls_bfs", &["workload.vertices=256"]),
+    ("ls_mst", &["workload.vertices=128"]),
+    ("ls_sssp", &["workload.vertices=256"]),
     ("lud", &["workload.n=48"]),
     (
         "mandelbrot_device",
         &["workload.width=64", "workload.step=0.0390625"],
     ),
     ("matrix_multiply", &["workload.n=24"]),
+    ("mis", &["workload.vertices=128"]),
     (
         "neural_network",
         &["workload.batch=1", "workload.small_maps=3"],

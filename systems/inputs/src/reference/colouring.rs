@@ -4,6 +4,7 @@
 use serde::Deserialize;
 use warpweave_params::Diagnostic;
 
+use super::priority::priority_colours;
 use super::{Question, Reference, Shape};
 use crate::csr::Csr;
 use crate::{Name, Value};
@@ -41,18 +42,10 @@ pub fn independent_set_colours(graph: &Csr, seed: u32) -> Vec<u32> {
         let bits = vertex ^ seed;
         let bits = (bits ^ bits >> 16).wrapping_mul(0x85eb_ca6b);
         let bits = (bits ^ bits >> 13).wrapping_mul(0xc2b2_ae35);
-        (bits ^ bits >> 16, vertex)
+        bits ^ bits >> 16
     };
-    let mut order: Vec<u32> = (0..graph.vertices()).collect();
-    order.sort_unstable_by_key(|vertex| std::cmp::Reverse(priority(*vertex)));
-    let mut colours = vec![0; graph.vertices() as usize];
-    for vertex in order {
-        let higher = graph.neighbours(vertex).iter();
-        let higher = higher.filter(|other| priority(**other) > priority(vertex));
-        let last = higher.map(|other| colours[*other as usize] + 1).max();
-        colours[vertex as usize] = last.unwrap_or(0);
-    }
-    colours
+    let priorities: Vec<u32> = (0..graph.vertices()).map(priority).collect();
+    priority_colours(graph, &priorities)
 }
 
 #[cfg(test)]

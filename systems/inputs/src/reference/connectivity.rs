@@ -35,7 +35,8 @@ pub fn reachable(graph: &Csr, source: u32) -> u32 {
         .count() as u32
 }
 
-fn root(parent: &mut [u32], mut vertex: u32) -> u32 {
+/// Returns the root of a vertex in a forest of parents, and halves the path to it.
+pub(super) fn root(parent: &mut [u32], mut vertex: u32) -> u32 {
     while parent[vertex as usize] != vertex {
         let above = parent[vertex as usize];
         parent[vertex as usize] = parent[above as usize];

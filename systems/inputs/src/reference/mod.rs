@@ -35,11 +35,13 @@ mod mandelbrot;
 mod matrix;
 mod mesh;
 mod neural_network;
+mod priority;
 mod property;
 mod question;
 mod registry;
 mod shared_tiles;
 mod sorted;
+mod spanning_forest;
 mod sparse;
 mod srad;
 mod sssp;
@@ -75,6 +77,9 @@ pub use mandelbrot::{Mandelbrot, Picture, mandelbrot};
 pub use matrix::{MatrixMultiply, matrix_multiply, matrix_multiply_f64};
 pub use mesh::{Mesh, RefinedMesh, refined_mesh};
 pub use neural_network::{NeuralNetwork, neural_network};
+pub use priority::{
+    PriorityColours, PriorityIndependentSet, priority_colours, priority_independent_set,
+};
 pub use property::{
     Ascending, Judgement, MaximalIndependentSet, Permutation, ProperColouring, Property,
 };
@@ -82,6 +87,7 @@ pub use question::{FindComputed, Inputs, Layout, Question, unusable_weights};
 pub use registry::{Answer, Claim, References};
 pub use shared_tiles::{SharedTileSums, shared_tile_sums};
 pub use sorted::Sorted;
+pub use spanning_forest::{SpanningForest, spanning_forest};
 pub use sparse::{SparseTimesDense, SparseTimesVector, sparse_times_dense};
 pub use srad::{Srad, srad};
 pub use sssp::{ShortestPaths, sssp_distances};
@@ -167,10 +173,13 @@ pub fn standard_references() -> References {
     references.register::<Mandelbrot>();
     references.register::<MatrixMultiply>();
     references.register::<NeuralNetwork>();
+    references.register::<PriorityColours>();
+    references.register::<PriorityIndependentSet>();
     references.register::<RefinedMesh>();
     references.register::<ShortestPaths>();
     references.register::<SparseTimesDense>();
     references.register::<SparseTimesVector>();
+    references.register::<SpanningForest>();
     references.register::<Srad>();
     references.register::<Stencil2d>();
     references.register::<SumF32>();

@@ -12,6 +12,7 @@ mod commands;
 mod elements;
 mod examine;
 mod expectations;
+mod graph_programs;
 mod launches;
 mod matrices;
 mod modules;

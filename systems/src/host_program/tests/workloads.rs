@@ -18,7 +18,7 @@ pub(super) fn workload(file: &str, sets: &[(&str, &str)]) -> HostProgram {
 }
 
 /// Executes a workload in several orders, each of which must meet its expectations.
-fn verify(file: &str, sets: &[(&str, &str)]) -> Executed {
+pub(super) fn verify(file: &str, sets: &[(&str, &str)]) -> Executed {
     let program = workload(file, sets);
     assert!(!program.summary().is_empty());
     let orders = [
@@ -46,7 +46,7 @@ fn verify(file: &str, sets: &[(&str, &str)]) -> Executed {
     linear
 }
 
-fn launches(executed: &Executed) -> usize {
+pub(super) fn launches(executed: &Executed) -> usize {
     let is_launch = |c: &&HostCommand| matches!(c, HostCommand::Launch { .. });
     executed.program.commands.iter().filter(is_launch).count()
 }
