@@ -1,7 +1,7 @@
 //! Independent sets by the priorities of vertices.
 //!
-//! Colourings: Jones and Plassmann, "A parallel graph coloring heuristic", 1993. Maximal sets: Luby,
-//! "A simple parallel algorithm for the maximal independent set problem", 1986.
+//! Colourings: Jones and Plassmann, "A parallel graph coloring heuristic", 1993. Maximal sets:
+//! Luby, "A simple parallel algorithm for the maximal independent set problem", 1986.
 
 use std::cmp::Reverse;
 
