@@ -4,7 +4,7 @@
 //!  Matrix Market (plain or gzip) ------------------> Matrix --> device arrays of sparse and dense forms
 //!  Matrix Market, edge list (plain or gzip) --+
 //!                                             +--> Csr ----+--> device arrays (row_offsets, columns, weights)
-//!  uniform, R-MAT, partners (seeded) -------------+            +--> reference::{bfs_levels, sssp_distances, ...}
+//!  uniform, R-MAT, geometric (seeded) -------------+            +--> reference::{bfs_levels, sssp_distances, ...}
 //!  iota, constant, uniform arrays (seeded) ----------------+
 //!  tables, NumPy arrays, pictures, sequences, raw ---------+
 //! ```
@@ -52,8 +52,9 @@ pub use csr::{Csr, CsrError, MAX_EDGES, MAX_VERTICES};
 pub use element::{ElementType, words_of_bytes};
 pub use error::{InputError, Place};
 pub use generate::{
-    RmatShape, SearchTree, citation, complete, grid, out_degree, partners, rmat, symmetric,
-    uniform, uniform_weights,
+    CliquesShape, GeometricShape, RmatShape, SearchTree, StreetsShape, WebShape, citation, cliques,
+    complete, geometric, grid, out_degree, partners, rmat, streets, symmetric, uniform,
+    uniform_weights, web_copy,
 };
 pub use hash::{hash_f32s, hash_u32s};
 pub use matrix::{CooArray, CscArray, CsrArray, DenseOrder, Matrix, MatrixArray, Repeated};

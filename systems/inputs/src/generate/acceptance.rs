@@ -11,7 +11,7 @@ pub(super) struct Shape {
     pub(super) largest: u32,
     /// Share of the vertices that the search reaches.
     pub(super) reached: f64,
-    /// Last level of the search.
+    /// Last level of the search, 0 if it reaches nothing else.
     pub(super) deepest: u32,
 }
 
@@ -26,4 +26,19 @@ pub(super) fn shape(graph: &Csr) -> Shape {
         reached: levels.len() as f64 / f64::from(graph.vertices()),
         deepest: levels.into_iter().max().unwrap(),
     }
+}
+
+/// Returns the last level of a search from a vertex.
+pub(super) fn depth(graph: &Csr, source: u32) -> u32 {
+    let mut levels = bfs_levels(graph, source);
+    levels.retain(|&level| level != UNREACHED);
+    levels.into_iter().max().unwrap()
+}
+
+/// Returns the degree that half of the vertices do not exceed.
+pub(super) fn median_degree(graph: &Csr) -> u32 {
+    let degrees = (0..graph.vertices()).map(|vertex| graph.degree(vertex));
+    let mut degrees: Vec<u32> = degrees.collect();
+    degrees.sort_unstable();
+    degrees[degrees.len() / 2]
 }
