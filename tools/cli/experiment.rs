@@ -420,8 +420,10 @@ pub(crate) fn claimed(plan: &Plan, out: &Path) -> Result<Folder, Failure> {
         "runs.jsonl",
         "metrics.csv",
         "claims.csv",
+        "launches.csv",
         "scale.csv",
         "energy.csv",
+        "shares.csv",
         "report.html",
         "verdicts.json",
     ] {

@@ -91,6 +91,22 @@ impl ExperimentFile {
             energy: None,
         }
     }
+
+    /// Returns the group of each workload, in the order of the file. A workload without one is
+    /// named itself.
+    pub(crate) fn groups(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.workloads.iter().map(|(name, workload)| {
+            let group = workload.group.as_ref().unwrap_or(name);
+            (name.value.as_str(), group.value.as_str())
+        })
+    }
+
+    /// Returns the workloads that a claim or a gate names: those of a group, or one.
+    pub(crate) fn named_workloads(&self, name: &str) -> Vec<&str> {
+        let of_name = |(workload, group): (&'_ str, &'_ str)| workload == name || group == name;
+        let all = self.groups().filter(|pair| of_name(*pair));
+        all.map(|(workload, _)| workload).collect()
+    }
 }
 
 /// One workload program of the experiment.
@@ -108,6 +124,9 @@ pub struct StatedWorkload {
     /// Overrides that apply to this workload's runs.
     #[serde(default)]
     pub sets: Sets,
+    /// Group that the workload belongs to; `None` for a group of its own.
+    #[serde(default)]
+    pub group: Option<Placed<String>>,
 }
 
 /// Parameter axis that is varied in addition to the variants.
@@ -163,9 +182,15 @@ pub struct MetricFile {
     /// Better direction of the metric, if any.
     #[serde(default)]
     pub better: Option<Direction>,
-    /// Type of mean taken over workloads.
+    /// Launches that are measured one by one; `None` for the run as a whole.
     #[serde(default)]
-    pub mean: Mean,
+    pub over: Option<Over>,
+    /// Type of mean taken over workloads, or over the launches of all of them.
+    #[serde(default)]
+    pub mean: Combination,
+    /// Type of mean taken over groups; `None` if all workloads are one.
+    #[serde(default)]
+    pub groups: Option<Mean>,
     /// Unit of the value, shown in reports.
     #[serde(default)]
     pub unit: String,
@@ -189,7 +214,36 @@ pub enum Direction {
     Smaller,
 }
 
-/// Type of mean taken over workloads.
+impl MetricFile {
+    /// Returns what a count of this metric counts.
+    pub(crate) fn counted(&self) -> &'static str {
+        match self.groups {
+            Some(_) => "groups",
+            None => "workloads",
+        }
+    }
+}
+
+/// Parts of a run that a metric measures one by one.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum Over {
+    /// Launches of some kernels that execute enough instructions.
+    Launches {
+        /// Name of the kernels, in which `*` matches anything.
+        #[serde(default = "any")]
+        kernel: String,
+        /// Minimum number of wavefront instructions in the trace of the launch.
+        #[serde(default)]
+        at_least: u64,
+    },
+}
+
+fn any() -> String {
+    "*".to_owned()
+}
+
+/// Way in which several values become one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub enum Mean {
     /// Arithmetic mean: the sum divided by the count.
@@ -199,6 +253,47 @@ pub enum Mean {
     Harmonic,
     /// Geometric mean: the n-th root of the product.
     Geometric,
+    /// Least of the values.
+    Least,
+    /// Largest of the values.
+    Most,
+}
+
+/// Way in which workloads become one value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub enum Combination {
+    /// Arithmetic mean over workloads.
+    #[default]
+    Arithmetic,
+    /// Harmonic mean over workloads.
+    Harmonic,
+    /// Geometric mean over workloads.
+    Geometric,
+    /// Workload with the least value.
+    Least,
+    /// Workload with the largest value.
+    Most,
+    /// Launches of all workloads together, each with the same weight.
+    Pooled(Mean),
+}
+
+impl Combination {
+    /// Returns the type of mean, over workloads or over launches.
+    pub(crate) fn mean(self) -> Mean {
+        match self {
+            Self::Arithmetic => Mean::Arithmetic,
+            Self::Harmonic => Mean::Harmonic,
+            Self::Geometric => Mean::Geometric,
+            Self::Least => Mean::Least,
+            Self::Most => Mean::Most,
+            Self::Pooled(mean) => mean,
+        }
+    }
+
+    /// True if launches, and not workloads, have equal weights.
+    pub(crate) fn is_pooled(self) -> bool {
+        matches!(self, Self::Pooled(_))
+    }
 }
 
 /// A claim stated before the runs.

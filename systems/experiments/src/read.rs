@@ -287,6 +287,7 @@ fn check_names(file: &ExperimentFile, node: &Node, problems: &mut Diagnostics) {
             });
         }
     }
+    check_groups(file, problems);
     let names = [
         names_of(&file.workloads),
         names_of(&file.variants),
@@ -318,6 +319,28 @@ fn check_names(file: &ExperimentFile, node: &Node, problems: &mut Diagnostics) {
         .chain(file.controls.iter().map(|(_, sets)| sets))
         .chain(file.confirm.iter().map(|confirm| &confirm.sets));
     sets.for_each(|sets| check_paths(sets, problems));
+}
+
+/// Rejects groups that a claim could not tell from a workload.
+fn check_groups(file: &ExperimentFile, problems: &mut Diagnostics) {
+    for group in file
+        .workloads
+        .iter()
+        .filter_map(|(_, of)| of.group.as_ref())
+    {
+        if let Some((workload, _)) = file.workloads.get(&group.value) {
+            let error = group.error(format!("`{}` is both a workload and a group", group.value));
+            let error = error.hint("rename one of the two");
+            problems.push(match &workload.place {
+                Some(place) => error.related("the workload is defined here", place),
+                None => error,
+            });
+        }
+        if group.value.trim().is_empty() || group.value.contains(['\n', '\r']) {
+            let message = format!("{:?} is not a valid name of a group", group.value);
+            problems.push(group.error(message).hint("write a name in one line"));
+        }
+    }
 }
 
 fn names_of<T>(entries: &Entries<T>) -> Vec<&Placed<String>> {

@@ -7,7 +7,9 @@ use warpweave_params::{
     Diagnostic, Diagnostics, Entries, Kind, Node, Placed, Source, is_expression, parse_from,
 };
 
-use crate::file::{Axis, Combine, ExperimentFile, Mean, MetricFile, MetricKind, StatedWorkload};
+use crate::file::{
+    Axis, Combination, Combine, ExperimentFile, MetricFile, MetricKind, StatedWorkload,
+};
 use crate::read::{Baseline, Experiment};
 
 /// Axis given on the command line.
@@ -98,6 +100,7 @@ impl Experiment {
             file: name.clone().into(),
             size: None,
             sets: [].into_iter().collect(),
+            group: None,
         };
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let axes = axes.into_iter().map(|SweepAxis { path, values }| {
@@ -136,7 +139,9 @@ fn metric(text: &str) -> (Placed<String>, MetricFile) {
         value: Placed::at(text.to_owned(), &place),
         kind: MetricKind::Value,
         better: None,
-        mean: Mean::default(),
+        over: None,
+        mean: Combination::default(),
+        groups: None,
         unit: String::new(),
     };
     (text.into(), metric)

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use warpweave_params::{Diagnostics, Entries, Placed, name_hint};
+use warpweave_params::{Diagnostic, Diagnostics, Entries, Placed, name_hint};
 
 use super::shares;
 use crate::file::{Claim, ExperimentFile, FindingClaim, MetricFile};
@@ -20,8 +20,10 @@ const PAIRS_MIN: u32 = 10;
 /// Returns all errors, each with its position and the nearest valid name.
 pub fn check(file: &ExperimentFile) -> Result<(), Diagnostics> {
     let mut problems = Diagnostics::new();
-    for (_, metric) in &file.metrics {
-        problems.take(Expression::parse(&metric.value));
+    for (name, metric) in &file.metrics {
+        if let Some(expression) = problems.take(Expression::parse(&metric.value)) {
+            combination(name, metric, &expression, &mut problems);
+        }
     }
     if let Some(energy) = &file.energy
         && !(energy.fit.share.value > 0.0 && energy.fit.share.value < 1.0)
@@ -74,6 +76,70 @@ pub fn check(file: &ExperimentFile) -> Result<(), Diagnostics> {
         }
     }
     problems.into_result(())
+}
+
+/// Checks that a metric's values can be combined as it says.
+fn combination(
+    name: &Placed<String>,
+    metric: &MetricFile,
+    expression: &Expression,
+    problems: &mut Diagnostics,
+) {
+    match (&metric.over, metric.mean.is_pooled()) {
+        (Some(_), false) => {
+            let message = format!(
+                "the metric `{}` does not say how launches are combined",
+                name.value
+            );
+            let hint = "write `mean: Pooled(Harmonic)`, or another mean in `Pooled`";
+            problems.push(name.error(message).hint(hint));
+        }
+        (None, true) => {
+            let message = format!("the metric `{}` has no launches to pool", name.value);
+            let hint = "add `over: Launches()`, or write the mean over workloads, such as `mean: Harmonic`";
+            problems.push(name.error(message).hint(hint));
+        }
+        _ => {}
+    }
+    if let Some(part) = expression
+        .unfit_for_launches()
+        .filter(|_| metric.over.is_some())
+    {
+        let message = format!("a single launch has no `{part}`");
+        let hint = "a metric over launches may use `cycles`, `ipc`, instructions and statistics";
+        problems.push(metric.value.error(message).hint(hint));
+    }
+    if metric.groups.is_some() && expression.energy_use().is_some() {
+        let message = "means over groups are not supported over ranges of energy coefficients";
+        problems.push(metric.value.error(message).hint("leave `groups` out"));
+    }
+}
+
+/// Returns an error for the name of a workload or group that does not exist.
+pub(super) fn find_workloads(
+    file: &ExperimentFile,
+    name: &Placed<String>,
+) -> Result<(), Diagnostic> {
+    if !file.named_workloads(&name.value).is_empty() {
+        return Ok(());
+    }
+    let groups = file
+        .workloads
+        .iter()
+        .filter_map(|(_, of)| of.group.as_ref());
+    let mut known: Vec<&str> = groups.map(|group| group.value.as_str()).collect();
+    known.sort_unstable();
+    known.dedup();
+    let what = if known.is_empty() {
+        "workloads"
+    } else {
+        "workloads and groups"
+    };
+    let known = file.workloads.names().chain(known);
+    let message = format!("unknown workload `{}`", name.value);
+    Err(name
+        .error(message)
+        .hint(name_hint(&name.value, what, known)))
 }
 
 /// Rejects patterns of metrics and identities that match no statistic of a machine they are
@@ -162,7 +228,7 @@ fn finding(file: &ExperimentFile, claim: &FindingClaim, problems: &mut Diagnosti
         problems.push(margin.error("a margin must be greater than 0").hint(hint));
     }
     if let Some(on) = on {
-        problems.take(find(on, "workload", "workloads", &file.workloads));
+        problems.take(find_workloads(file, on));
     }
     for (axis, level) in at {
         let known = problems.take(find(axis, "axis", "axes", &file.axes));
@@ -221,9 +287,17 @@ fn finding(file: &ExperimentFile, claim: &FindingClaim, problems: &mut Diagnosti
         FindingClaim::Best(_) => needs_direction(metric, stated, problems),
         FindingClaim::Count(c) => {
             needs_direction(metric, stated, problems);
-            let all = file.workloads.iter().count();
+            let counted = stated.map_or("workloads", MetricFile::counted);
+            let all = match stated.and_then(|metric| metric.groups) {
+                Some(_) => file
+                    .groups()
+                    .map(|(_, group)| group)
+                    .collect::<BTreeSet<_>>()
+                    .len(),
+                None => file.workloads.iter().count(),
+            };
             if c.at_least.value == 0 || c.at_least.value as usize > all {
-                let message = format!("expected 1 to {all} workloads, found {}", c.at_least.value);
+                let message = format!("expected 1 to {all} {counted}, found {}", c.at_least.value);
                 problems.push(c.at_least.error(message));
             }
         }

@@ -7,6 +7,7 @@ use super::energy_table::Bounds;
 use super::energy_table::EnergyTable;
 use super::interval::{Interval, rank_correlation};
 use super::study::{JudgedClaim, Verdict};
+use super::symbols::in_symbols;
 use super::values::{Repetition, Values};
 use super::{repetitions, resolution};
 use crate::file::{
@@ -52,6 +53,8 @@ pub(super) struct ResolvedClaim<'e> {
     pub(super) uses: Option<EnergyUse>,
     /// Minimum number of workloads, each judged on its own, for a count.
     at_least: Option<u32>,
+    /// What a count counts: workloads or groups.
+    counted: &'static str,
     /// True if the absolute effect must not exceed the margin.
     within: bool,
 }
@@ -95,7 +98,7 @@ impl<'e> Claims<'e> {
         let mut judged = JudgedClaim {
             name: name.value.clone(),
             is_identity: false,
-            claim: in_symbols(claim),
+            claim: in_symbols(claim, &self.experiment.file),
             verdict: Verdict::Unresolved,
             because: "the claim uses unknown names".to_owned(),
             effect: None,
@@ -177,14 +180,15 @@ impl<'e> Claims<'e> {
     fn counted(&self, looked: &ResolvedClaim<'_>, at_least: u32) -> Judgement {
         let (mut certain, mut possible) = (0, 0);
         let file = &self.experiment.file;
-        for workload in &looked.workloads {
-            let resolution = resolution(looked.effect.values, file, &[workload], self.points);
+        let units = looked.effect.values.units(&looked.workloads);
+        for unit in &units {
+            let resolution = resolution(looked.effect.values, file, unit, self.points);
             let is_coarse = resolution.is_some_and(|resolution| looked.margin < resolution);
             let depends = looked.uses.is_some().then(|| {
-                let found = self.over_coefficients(looked, &[workload]);
+                let found = self.over_coefficients(looked, unit);
                 side(found.first().copied().flatten(), looked.margin)
             });
-            match self.intervals(looked, &[workload])[..] {
+            match self.intervals(looked, unit)[..] {
                 // An effect below the resolution of a workload, or one that depends on
                 // coefficients, may go either way.
                 _ if is_coarse || depends == Some(Verdict::Unresolved) => possible += 1,
@@ -202,11 +206,12 @@ impl<'e> Claims<'e> {
         } else {
             Verdict::Unresolved
         };
-        let all = looked.workloads.len();
+        let all = units.len();
+        let counted = looked.counted;
         Judgement {
             verdict,
             because: format!(
-                "holds on at least {certain} and at most {possible} of {all} workloads; the claim requires {at_least}"
+                "holds on at least {certain} and at most {possible} of {all} {counted}; the claim requires {at_least}"
             ),
             effect: None,
         }
@@ -381,9 +386,12 @@ impl<'e> Claims<'e> {
             }
         };
         let workloads = match on {
-            Some(on) => vec![*self.workloads.iter().find(|name| **name == on.value)?],
+            Some(on) => self.experiment.file.named_workloads(&on.value),
             None => self.workloads.to_vec(),
         };
+        if workloads.is_empty() {
+            return None;
+        }
         Some(ResolvedClaim {
             effect: Effect {
                 values,
@@ -394,6 +402,7 @@ impl<'e> Claims<'e> {
             uses: claimed.energy.clone(),
             workloads,
             at_least,
+            counted: claimed.file.counted(),
             within: matches!(claim, FindingClaim::Within(_)),
         })
     }
@@ -533,54 +542,6 @@ pub(super) fn combined(compares: &Compares, verdicts: &[Verdict]) -> Verdict {
         otherwise
     } else {
         Verdict::Unresolved
-    }
-}
-
-fn in_symbols(claim: &FindingClaim) -> String {
-    let than = |than: &Option<Placed<String>>, value: &Option<Placed<f64>>| match (value, than) {
-        (Some(number), _) => number.value.to_string(),
-        (None, Some(than)) => than.value.clone(),
-        (None, None) => "the baseline".to_owned(),
-    };
-    let compared = |c: &Comparison, relation: &str, sign: &str| {
-        let (metric, of, than) = (&c.metric.value, &c.of.value, than(&c.than, &c.value));
-        format!("{metric}: {of} {relation} {than} {sign} {}", c.margin.value)
-    };
-    match claim {
-        FindingClaim::Above(c) => compared(c, ">", "+"),
-        FindingClaim::Below(c) => compared(c, "<", "-"),
-        FindingClaim::Within(c) => compared(c, "=", "±"),
-        FindingClaim::LargestStep(c) => format!(
-            "{}: the step to {} is larger than all others of {} by {}",
-            c.metric.value,
-            c.of.value,
-            c.row
-                .iter()
-                .map(|name| name.value.as_str())
-                .collect::<Vec<&str>>()
-                .join(" → "),
-            c.margin.value
-        ),
-        FindingClaim::Best(c) => format!(
-            "{}: {} is better than all others by {}",
-            c.metric.value, c.of.value, c.margin.value
-        ),
-        FindingClaim::Count(c) => format!(
-            "{}: {} is better than {} by {} on at least {} workloads",
-            c.metric.value,
-            c.of.value,
-            than(&c.than, &c.value),
-            c.margin.value,
-            c.at_least.value
-        ),
-        FindingClaim::Saturates(c) => format!(
-            "{}: for {}, the last step of {} gains less than the first by {}",
-            c.metric.value, c.of.value, c.axis.value, c.margin.value
-        ),
-        FindingClaim::Interior(c) => format!(
-            "{}: for {}, an intermediate level of {} is better than both ends by {}",
-            c.metric.value, c.of.value, c.axis.value, c.margin.value
-        ),
     }
 }
 

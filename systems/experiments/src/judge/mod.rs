@@ -1,9 +1,11 @@
 //! Results of an experiment: metrics with their intervals, and a verdict on every claim.
 //!
 //! ```text
-//!   runs ──► values.rs: metric of each run, ratios, means ──► effect.rs: one number a repetition
-//!                                                                     │ interval.rs
-//!                              study.rs ◄── claims.rs: verdicts ◄─────┘
+//!   runs ──► measure.rs: metric of each run, or of each of its launches
+//!               │
+//!               └──► values.rs: ratios, means ──► effect.rs: one number a repetition
+//!                                                             │ interval.rs
+//!                      study.rs ◄── claims.rs: verdicts ◄─────┘
 //! ```
 //!
 //! `check.rs` resolves the names in claims before anything is run.
@@ -14,14 +16,21 @@ mod coefficients;
 mod effect;
 mod energy;
 mod energy_table;
+mod groups;
 mod interval;
+#[cfg(test)]
+mod launch_tests;
+mod measure;
 mod required;
 mod shares;
 mod study;
+mod symbols;
 #[cfg(test)]
 pub(crate) mod tests;
 mod values;
 mod work;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use warpweave_params::Diagnostics;
 use warpweave_systems::report::Record;
@@ -29,6 +38,7 @@ use warpweave_systems::report::Record;
 pub use self::check::{check, check_patterns};
 pub use self::energy::{EnergyRow, FittedEnergy, StudiedEnergy};
 pub use self::energy_table::Bounds;
+pub use self::groups::{Extreme, GroupRow, LaunchRow, StudiedGroup, StudiedLaunches};
 pub use self::interval::Interval;
 pub use self::required::RequiredStatistics;
 pub use self::shares::{SharesRow, StudiedShares};
@@ -38,6 +48,7 @@ pub use self::study::{
 
 use self::claims::{ClaimedMetric, Claims};
 use self::energy_table::EnergyTable;
+use self::measure::{Items, Measured};
 use self::values::{Repetition, Values};
 use crate::file::{ExperimentFile, MetricKind};
 use crate::metric::Expression;
@@ -58,7 +69,7 @@ pub fn judge(
     let mut metrics = Vec::new();
     for (name, metric) in &file.metrics {
         let expression = Expression::parse(&metric.value)?;
-        let values = Values::of(metric, &expression, &experiment.baseline, runs);
+        let values = Values::of(file, metric, &expression, &experiment.baseline, runs);
         metrics.push(ClaimedMetric {
             name: &name.value,
             file: metric,
@@ -89,6 +100,32 @@ pub fn judge(
         points: &points,
         runs,
     };
+    let studied = |metric: &ClaimedMetric<'_>| {
+        let values = &metric.values;
+        let problems = values.problems.iter();
+        StudiedMetric {
+            name: metric.name.to_owned(),
+            expression: metric.file.value.value.clone(),
+            unit: metric.file.unit.clone(),
+            is_ratio: metric.file.kind == MetricKind::Ratio,
+            mean: groups::in_words(metric.file),
+            resolution: resolution(values, file, &workloads, &points),
+            resolutions: workloads
+                .iter()
+                .map(|workload| resolution(values, file, &[workload], &points))
+                .collect(),
+            rows: points
+                .iter()
+                .map(|point| row(values, file, &workloads, point))
+                .collect(),
+            groups: groups::of(file, metric, &points, runs),
+            launches: groups::launches(file, metric, &points, baseline.as_ref(), runs),
+            undefined: values.undefined.iter().map(ToString::to_string).collect(),
+            problems: problems
+                .map(|(id, problem)| (id.to_string(), problem.clone()))
+                .collect(),
+        }
+    };
     Ok(Study {
         summary: file.summary.clone(),
         baseline: baseline_in_words(experiment),
@@ -113,37 +150,7 @@ pub fn judge(
         work: work::of(runs, &workloads, baseline.as_ref()),
         scale: None,
         slots: work::slots(runs, &workloads, &points),
-        metrics: metrics
-            .iter()
-            .map(
-                |ClaimedMetric {
-                     name,
-                     file: metric,
-                     values,
-                     ..
-                 }| StudiedMetric {
-                    name: (*name).to_owned(),
-                    expression: metric.value.value.clone(),
-                    unit: metric.unit.clone(),
-                    is_ratio: metric.kind == MetricKind::Ratio,
-                    resolution: resolution(values, file, &workloads, &points),
-                    resolutions: workloads
-                        .iter()
-                        .map(|workload| resolution(values, file, &[workload], &points))
-                        .collect(),
-                    rows: points
-                        .iter()
-                        .map(|point| row(values, file, &workloads, point))
-                        .collect(),
-                    undefined: values.undefined.iter().map(ToString::to_string).collect(),
-                    problems: values
-                        .problems
-                        .iter()
-                        .map(|(id, problem)| (id.to_string(), problem.clone()))
-                        .collect(),
-                },
-            )
-            .collect(),
+        metrics: metrics.iter().map(studied).collect(),
         claims: claims.judge()?,
         failed: failed.collect(),
         earlier: Vec::new(),
@@ -158,9 +165,10 @@ pub fn metrics_of(file: &ExperimentFile, record: &Record) -> Result<Vec<MetricVa
     let mut values = Vec::new();
     for (name, metric) in &file.metrics {
         let expression = Expression::parse(&metric.value)?;
+        let measured = Measured::of(metric, &expression, record);
         values.push(MetricValue {
             metric: name.value.clone(),
-            value: expression.evaluate(record).ok().flatten(),
+            value: measured.ok().and_then(|measured| measured.whole(metric)),
             unit: metric.unit.clone(),
         });
     }
@@ -214,20 +222,33 @@ fn resolution(
     baselines.sort();
     baselines.dedup();
     let widths = baselines.iter().filter_map(|point| {
-        let scale = |workload: &str| {
-            if !values.is_ratio() {
-                return Some(1.0);
-            }
-            let raw = repetitions(file).filter_map(|r| values.raw(workload, point, r));
-            interval::median(&mut raw.collect::<Vec<f64>>()).filter(|median| *median != 0.0)
+        let median = |workload: &str, launch: u32| {
+            let raw = |at| values.raw(workload, point, at).get(&launch).copied();
+            let raw = repetitions(file).filter_map(raw);
+            interval::median(&mut raw.collect::<Vec<f64>>())
         };
-        let scales: Vec<Option<f64>> = workloads.iter().map(|workload| scale(workload)).collect();
+        // Median of each value of a workload; of a `Value` nothing is a part.
+        let mut scales: BTreeMap<&str, Items> = BTreeMap::new();
+        for &workload in workloads {
+            let all = repetitions(file).flat_map(|at| values.raw(workload, point, at).keys());
+            let launches: BTreeSet<u32> = all.copied().collect();
+            let scale = |launch: u32| {
+                if !values.is_ratio() {
+                    return Some((launch, 1.0));
+                }
+                let median = median(workload, launch).filter(|median| *median != 0.0);
+                Some((launch, median?))
+            };
+            scales.insert(workload, launches.into_iter().filter_map(scale).collect());
+        }
         let means = repetitions(file).filter_map(|repetition| {
-            let raw = workloads.iter().zip(&scales);
-            let raw = raw.filter_map(|(workload, scale)| {
-                Some(values.raw(workload, point, repetition)? / (*scale)?)
-            });
-            values.mean(&raw.collect::<Vec<f64>>())
+            let rows = |workload: &str| {
+                let raw = values.raw(workload, point, repetition).iter();
+                let scaled =
+                    raw.filter_map(|(launch, value)| Some(value / scales[workload].get(launch)?));
+                scaled.map(|value| vec![value]).collect()
+            };
+            values.combined(workloads, 1, rows)?.pop()
         });
         Some(Interval::of(&means.collect::<Vec<f64>>())?.half_width())
     });

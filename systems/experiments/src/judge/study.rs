@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::energy::StudiedEnergy;
+use super::groups::{StudiedGroup, StudiedLaunches};
 use super::interval::Interval;
 use super::shares::StudiedShares;
 use crate::model::{ClaimRow, EqualPairs};
@@ -106,16 +107,41 @@ pub struct StudiedMetric {
     pub unit: String,
     /// True if ratios to the baseline are shown.
     pub is_ratio: bool,
+    /// Combination over all workloads, in words.
+    pub mean: String,
     /// Half-width of the interval of the baseline's own mean over workloads, in the unit shown.
     pub resolution: Option<f64>,
     /// Resolution of each workload, in the order of the file.
     pub resolutions: Vec<Option<f64>>,
     /// Rows for each point: the shown value of each workload, then the mean over workloads.
     pub rows: Vec<StudiedRow>,
+    /// Groups of workloads, for a metric over launches or groups.
+    pub groups: Vec<StudiedGroup>,
+    /// Launches that are measured and left out; `None` for a metric over whole runs.
+    pub launches: Option<StudiedLaunches>,
     /// Runs in which the metric is undefined.
     pub undefined: Vec<String>,
     /// Runs in which the metric could not be computed, with the reasons.
     pub problems: Vec<(String, String)>,
+}
+
+impl StudiedMetric {
+    /// Returns the names of the parts of the study that are shown side by side: groups, for a metric
+    /// with several, or workloads.
+    pub fn parts(&self, study: &Study) -> Vec<String> {
+        match &self.groups[..] {
+            [] | [_] => study.workloads.clone(),
+            groups => groups.iter().map(|group| group.name.clone()).collect(),
+        }
+    }
+
+    /// Returns the intervals of those parts at one point.
+    pub fn values(&self, point: usize) -> Vec<Option<Interval>> {
+        match &self.groups[..] {
+            [] | [_] => self.rows[point].workloads.clone(),
+            groups => groups.iter().map(|group| group.rows[point].mean).collect(),
+        }
+    }
 }
 
 /// Results of a metric at one point.

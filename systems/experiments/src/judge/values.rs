@@ -1,20 +1,25 @@
-//! Metrics of all runs: raw, normalised to the baseline, and as means over workloads.
+//! Metrics of all runs: raw, normalised to the baseline, and as means over workloads and groups.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::file::{Mean, MetricFile, MetricKind};
+use super::measure::{Items, Measured, mean};
+use crate::file::{ExperimentFile, Mean, MetricFile, MetricKind};
 use crate::metric::Expression;
 use crate::model::{Outcome, Point, RunId, Runs};
 use crate::read::Baseline;
 
-/// Values of one metric over all completed runs.
+/// Values of one metric over all completed runs. A run has one value, or one for each launch.
 pub(super) struct Values {
     kind: MetricKind,
     mean: Mean,
+    /// Type of mean over groups; `None` if all workloads are one.
+    groups: Option<Mean>,
+    /// Group of each workload.
+    group_of: BTreeMap<String, String>,
     baseline: Baseline,
-    /// Value of each run. Runs in which it is undefined are absent.
-    of_runs: BTreeMap<RunId, f64>,
-    /// Runs in which the metric is undefined.
+    /// What each run gave, even if all of its values are undefined.
+    pub(super) of_runs: BTreeMap<RunId, Measured>,
+    /// Runs in which some value is undefined.
     pub(super) undefined: BTreeSet<RunId>,
     /// Runs in which the metric cannot be computed, with the reasons.
     pub(super) problems: BTreeMap<RunId, String>,
@@ -29,14 +34,19 @@ pub(super) struct Repetition {
 
 impl Values {
     pub(super) fn of(
+        file: &ExperimentFile,
         metric: &MetricFile,
         expression: &Expression,
         baseline: &Baseline,
         runs: &Runs,
     ) -> Self {
+        let groups = file.groups();
+        let groups = groups.map(|(workload, group)| (workload.to_owned(), group.to_owned()));
         let mut values = Self {
             kind: metric.kind,
-            mean: metric.mean,
+            mean: metric.mean.mean(),
+            groups: metric.groups,
+            group_of: groups.collect(),
             baseline: baseline.clone(),
             of_runs: BTreeMap::new(),
             undefined: BTreeSet::new(),
@@ -46,12 +56,12 @@ impl Values {
             let Outcome::Done(record) = outcome else {
                 continue;
             };
-            match expression.evaluate(record) {
-                Ok(Some(value)) => {
-                    values.of_runs.insert(id.clone(), value);
-                }
-                Ok(None) => {
-                    values.undefined.insert(id.clone());
+            match Measured::of(metric, expression, record) {
+                Ok(measured) => {
+                    if measured.undefined > 0 {
+                        values.undefined.insert(id.clone());
+                    }
+                    values.of_runs.insert(id.clone(), measured);
                 }
                 Err(problem) => {
                     values.problems.insert(id.clone(), problem);
@@ -81,84 +91,115 @@ impl Values {
         self.baseline.of(point)
     }
 
-    /// Returns the raw value of one run.
-    pub(super) fn raw(&self, workload: &str, point: &Point, repetition: Repetition) -> Option<f64> {
+    /// Returns the raw values of one run; empty if it has none.
+    pub(super) fn raw(&self, workload: &str, point: &Point, repetition: Repetition) -> &Items {
+        static NONE: Items = Items::new();
         let id = RunId {
             workload: workload.to_owned(),
             point: point.clone(),
             pair: repetition.pair,
             confirming: repetition.confirming,
         };
-        self.of_runs.get(&id).copied()
+        self.of_runs
+            .get(&id)
+            .map_or(&NONE, |measured| &measured.values)
     }
 
-    /// Returns the shown value of one run: a ratio to the baseline, or the raw value.
-    pub(super) fn shown(
-        &self,
-        workload: &str,
-        point: &Point,
-        repetition: Repetition,
-    ) -> Option<f64> {
-        let value = self.raw(workload, point, repetition)?;
+    /// Returns the shown values of one run: ratios to the baseline's, or the raw values.
+    pub(super) fn shown(&self, workload: &str, point: &Point, repetition: Repetition) -> Items {
+        let values = self.raw(workload, point, repetition);
         match self.kind {
-            MetricKind::Value => Some(value),
+            MetricKind::Value => values.clone(),
             MetricKind::Ratio => {
-                let base = self.raw(workload, &self.baseline_of(point), repetition)?;
-                let ratio = value / base;
-                ratio.is_finite().then_some(ratio)
+                let base = self.raw(workload, &self.baseline_of(point), repetition);
+                let ratios = values.iter().filter_map(|(launch, value)| {
+                    let ratio = value / base.get(launch)?;
+                    ratio.is_finite().then_some((*launch, ratio))
+                });
+                ratios.collect()
             }
         }
     }
 
-    /// Returns the means over workloads of the shown values of several points. Only workloads in
-    /// which all of them have a value are included.
+    /// Divides workloads into those of each group, in the order of their first workloads. Without a
+    /// mean over groups there is one part.
+    pub(super) fn parts<'w>(&self, workloads: &[&'w str]) -> Vec<Vec<&'w str>> {
+        if self.groups.is_none() {
+            return vec![workloads.to_vec()];
+        }
+        let mut parts: Vec<(&str, Vec<&str>)> = Vec::new();
+        for &workload in workloads {
+            let group = self.group(workload);
+            match parts.iter_mut().find(|(known, _)| *known == group) {
+                Some((_, part)) => part.push(workload),
+                None => parts.push((group, vec![workload])),
+            }
+        }
+        parts.into_iter().map(|(_, part)| part).collect()
+    }
+
+    /// Returns the sets of workloads that a count counts: groups, or single workloads.
+    pub(super) fn units<'w>(&self, workloads: &[&'w str]) -> Vec<Vec<&'w str>> {
+        match self.groups {
+            Some(_) => self.parts(workloads),
+            None => workloads.iter().map(|workload| vec![*workload]).collect(),
+        }
+    }
+
+    /// Returns the group of a workload.
+    pub(super) fn group<'s>(&'s self, workload: &'s str) -> &'s str {
+        let group = self.group_of.get(workload);
+        group.map_or(workload, String::as_str)
+    }
+
+    /// Combines rows of values, which each workload has several of or none, into one row: first over
+    /// the workloads of a group, then over groups.
+    pub(super) fn combined(
+        &self,
+        workloads: &[&str],
+        width: usize,
+        rows: impl Fn(&str) -> Vec<Vec<f64>>,
+    ) -> Option<Vec<f64>> {
+        let of_columns = |by: Mean, rows: &[Vec<f64>]| {
+            let of_column = |at: usize| {
+                let column: Vec<f64> = rows.iter().map(|row| row[at]).collect();
+                mean(by, &column)
+            };
+            (0..width).map(of_column).collect::<Option<Vec<f64>>>()
+        };
+        let of_part = |part: &Vec<&str>| {
+            let rows: Vec<Vec<f64>> = part.iter().flat_map(|workload| rows(workload)).collect();
+            of_columns(self.mean, &rows)
+        };
+        let parts = self.parts(workloads);
+        let mut found: Vec<Vec<f64>> = parts.iter().filter_map(of_part).collect();
+        match self.groups {
+            Some(groups) if found.len() > 1 => of_columns(groups, &found),
+            _ => found.pop(),
+        }
+    }
+
+    /// Returns the means over workloads of the shown values of several points. Only workloads, or
+    /// launches, in which all of them have a value are included.
     pub(super) fn means(
         &self,
         workloads: &[&str],
         points: &[Point],
         repetition: Repetition,
     ) -> Option<Vec<f64>> {
-        let of_workload = |workload: &&str| -> Option<Vec<f64>> {
-            let values = points.iter();
-            values
+        self.combined(workloads, points.len(), |workload| {
+            let shown: Vec<Items> = points
+                .iter()
                 .map(|point| self.shown(workload, point, repetition))
-                .collect()
-        };
-        let rows: Vec<Vec<f64>> = workloads.iter().filter_map(of_workload).collect();
-        if rows.is_empty() {
-            return None;
-        }
-        let of_point = |at: usize| {
-            let column: Vec<f64> = rows.iter().map(|row| row[at]).collect();
-            self.mean(&column)
-        };
-        (0..points.len()).map(of_point).collect()
-    }
-}
-
-/// Computes a mean; `None` if it does not exist.
-fn mean(mean: Mean, values: &[f64]) -> Option<f64> {
-    let count = values.len() as f64;
-    let value = match mean {
-        Mean::Arithmetic => values.iter().sum::<f64>() / count,
-        Mean::Harmonic => count / values.iter().map(|value| 1.0 / value).sum::<f64>(),
-        Mean::Geometric => (values.iter().map(|value| value.ln()).sum::<f64>() / count).exp(),
-    };
-    value.is_finite().then_some(value)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn means_are_those_of_their_names() {
-        let of = |kind, values: &[f64]| super::mean(kind, values).unwrap();
-        assert!((of(Mean::Arithmetic, &[1.0, 2.0, 6.0]) - 3.0).abs() < 1e-12);
-        assert!((of(Mean::Harmonic, &[1.0, 2.0, 4.0]) - 12.0 / 7.0).abs() < 1e-12);
-        assert!((of(Mean::Geometric, &[1.0, 2.0, 4.0]) - 2.0).abs() < 1e-12);
-        assert_eq!(super::mean(Mean::Arithmetic, &[]), None);
-        assert_eq!(super::mean(Mean::Geometric, &[-1.0]), None);
-        assert_eq!(super::mean(Mean::Harmonic, &[0.0, 1.0]), Some(0.0));
+                .collect();
+            let Some(first) = shown.first() else {
+                return Vec::new();
+            };
+            let row = |launch: &u32| {
+                let values = shown.iter().map(|items| items.get(launch).copied());
+                values.collect::<Option<Vec<f64>>>()
+            };
+            first.keys().filter_map(row).collect()
+        })
     }
 }

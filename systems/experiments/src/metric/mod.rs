@@ -100,6 +100,19 @@ impl Expression {
         self.0.value(Scope::Run(record))
     }
 
+    /// Evaluates the expression for one launch of a run.
+    ///
+    /// # Errors
+    /// Returns an error for data the launch does not have.
+    pub(crate) fn evaluate_launch(&self, record: &Record, launch: &RecordedKernel) -> Value {
+        self.0.value(Scope::Launches(record, &[launch]))
+    }
+
+    /// Returns the part of the expression that a single launch does not have, if any.
+    pub(crate) fn unfit_for_launches(&self) -> Option<&'static str> {
+        self.0.unfit_for_launches()
+    }
+
     /// Returns all patterns in the expression that match statistics.
     pub fn patterns(&self) -> Vec<&Pattern> {
         let mut patterns = Vec::new();
@@ -125,6 +138,21 @@ impl Term {
             Self::Kernels(_, inner) | Self::Negated(inner) => inner.has_energy(),
             Self::Binary(_, left, right) => left.has_energy() || right.has_energy(),
             Self::Number(_) | Self::Whole(_) | Self::Statistics(..) => false,
+        }
+    }
+
+    fn unfit_for_launches(&self) -> Option<&'static str> {
+        match self {
+            Self::Whole(Quantity::Seconds) => Some("seconds"),
+            Self::Whole(Quantity::Occupancy) => Some("occupancy"),
+            Self::Whole(Quantity::Energy) | Self::Energy(_) => Some("energy"),
+            Self::Whole(Quantity::Edp) => Some("edp"),
+            Self::Kernels(..) => Some("kernels"),
+            Self::Negated(inner) => inner.unfit_for_launches(),
+            Self::Binary(_, left, right) => left
+                .unfit_for_launches()
+                .or_else(|| right.unfit_for_launches()),
+            Self::Number(_) | Self::Whole(_) | Self::Statistics(..) => None,
         }
     }
 

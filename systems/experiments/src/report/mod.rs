@@ -85,6 +85,9 @@ pub fn write(
     if let Some(energy) = &study.energy {
         tables.push(("energy.csv".to_owned(), tables::energy_csv(energy)));
     }
+    if study.metrics.iter().any(|metric| metric.launches.is_some()) {
+        tables.push(("launches.csv".to_owned(), tables::launches_csv(study)));
+    }
     if !study.shares.is_empty() {
         tables.push(("shares.csv".to_owned(), tables::shares_csv(&study.shares)));
     }
@@ -155,20 +158,26 @@ fn tornado(energy: &StudiedEnergy) -> Option<(String, String)> {
 }
 
 fn bars(study: &Study, metric: &StudiedMetric, published: Option<&Published>) -> String {
-    let mut groups = study.workloads.clone();
+    let mut groups = metric.parts(study);
     groups.push("mean".to_owned());
-    let shown = study.points.iter().zip(&metric.rows);
+    let shown = study.points.iter().enumerate();
     let series = shown
-        .filter(|(point, _)| !point.control)
-        .map(|(point, row)| {
+        .filter(|(_, point)| !point.control)
+        .map(|(at, point)| {
             let of = |workload| published?.of(&metric.name, &point.name, workload);
-            let names = study.workloads.iter().map(|name| Some(name.as_str()));
+            let names = groups[..groups.len() - 1].iter();
+            let names = names.map(|name| Some(name.as_str()));
             Bar {
                 name: point.name.clone(),
-                values: row.workloads.iter().copied().chain([row.mean]).collect(),
+                values: metric
+                    .values(at)
+                    .into_iter()
+                    .chain([metric.rows[at].mean])
+                    .collect(),
                 published: names.chain([None]).map(of).collect(),
             }
         });
+    let series = series.collect();
     let figure = Bars {
         title: &metric.name,
         axis: if metric.is_ratio {
@@ -178,7 +187,7 @@ fn bars(study: &Study, metric: &StudiedMetric, published: Option<&Published>) ->
         },
         base: if metric.is_ratio { 1.0 } else { 0.0 },
         groups,
-        series: series.collect(),
+        series,
     };
     figure.svg()
 }

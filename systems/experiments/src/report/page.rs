@@ -6,11 +6,11 @@ use warpweave_params::printable_lines;
 use super::number::number;
 use super::published::{Beside, Published};
 use super::tables::{SCALE_HEADS, SCALE_WORDS, scale_rows};
-use super::text::FAR;
+use super::text::{FAR, left_out};
 use super::{file_name, unit};
 use crate::judge::{
-    BaselineRun, Bounds, Interval, JudgedClaim, StudiedEnergy, StudiedMetric, StudiedShares, Study,
-    Verdict,
+    BaselineRun, Bounds, Extreme, Interval, JudgedClaim, StudiedEnergy, StudiedMetric,
+    StudiedShares, Study, Verdict,
 };
 use crate::model::{Provenance, Series};
 
@@ -221,7 +221,8 @@ fn results(study: &Study, metric: &StudiedMetric, figure: Option<Markup>) -> Mar
     html! {
         h3 { (metric.name) }
         p.small { code { (metric.expression) } ", "
-            @if metric.is_ratio { "ratio to " (study.baseline) } @else { (unit(metric)) } }
+            @if metric.is_ratio { "ratio to " (study.baseline) } @else { (unit(metric)) }
+            @if !metric.groups.is_empty() { "; " (metric.mean) } }
         @if let Some(figure) = figure { (figure) }
         div.wide { table {
             tr { th { "" } th { "mean" } @for name in &study.workloads { th { (name) } } }
@@ -235,12 +236,37 @@ fn results(study: &Study, metric: &StudiedMetric, figure: Option<Markup>) -> Mar
                 }
             } }
         } }
+        @if !metric.groups.is_empty() { (groups(study, metric)) }
         @if !metric.undefined.is_empty() {
             p.small { "Undefined, and excluded from means, in " (metric.undefined.len()) " runs, such as " (metric.undefined[0]) "." }
         }
         @if let Some((run, problem)) = metric.problems.first() {
             p.small { "Could not be computed in " (metric.problems.len()) " runs, such as " (run) ": " (problem) "." }
         }
+    }
+}
+
+/// Returns the table of mean, least and most of each group, with the places of the extremes.
+fn groups(study: &Study, metric: &StudiedMetric) -> Markup {
+    let cell = |extreme: &Option<Extreme>| {
+        html! { @match extreme {
+            Some(Extreme { value, place }) => {
+                td title=(in_words(*value)) { (number(value.median)) br; span.small { (place) } }
+            }
+            None => { td { "undefined" } }
+        } }
+    };
+    html! {
+        div.wide { table {
+            tr { th { "group" } th.text { "" } th { "mean" } th { "least" } th { "most" } }
+            @for group in &metric.groups { @for (point, row) in study.points.iter().zip(&group.rows) { tr {
+                td { (group.name) }
+                td.text { (point.name) @if point.control { span.small { " control" } } }
+                td { (row.mean.map_or_else(|| "undefined".to_owned(), in_words)) }
+                (cell(&row.least)) (cell(&row.most))
+            } } }
+        } }
+        @if let Some(launches) = &metric.launches { p.small { (left_out(launches)) "." } }
     }
 }
 

@@ -10,7 +10,7 @@ use warpweave_params::{
 
 use crate::judge::{Interval, Study};
 
-/// Key of the mean over workloads, in place of a workload name.
+/// Key of the mean over workloads or groups, in place of a name.
 const MEAN: &str = "mean";
 
 /// File of published values for an experiment.
@@ -19,7 +19,7 @@ const MEAN: &str = "mean";
 pub struct Published {
     /// Publication from which the values are taken.
     pub source: String,
-    /// Metric → point → workload, or `mean` → value.
+    /// Metric → point → workload, group, or `mean` → value.
     pub values: Entries<Entries<Entries<f64>>>,
     /// `metric/point/workload` → the run that explains the difference.
     #[serde(default)]
@@ -69,6 +69,8 @@ impl Published {
         let metrics: Vec<&str> = study.metrics.iter().map(|m| m.name.as_str()).collect();
         let points: Vec<&str> = study.points.iter().map(|p| p.name.as_str()).collect();
         let mut workloads: Vec<&str> = study.workloads.iter().map(String::as_str).collect();
+        let groups = study.metrics.iter().flat_map(|metric| &metric.groups);
+        workloads.extend(groups.map(|group| group.name.as_str()));
         workloads.push(MEAN);
         for (metric, by_point) in &published.values {
             problems.extend(unknown(metric, "metrics", &metrics));
@@ -82,7 +84,7 @@ impl Published {
         problems.into_result(published)
     }
 
-    /// Returns the published value of one workload, or of the mean.
+    /// Returns the published value of one workload or group, or of the mean.
     pub(super) fn of(&self, metric: &str, point: &str, workload: Option<&str>) -> Option<f64> {
         let (_, by_point) = self.values.get(metric)?;
         let (_, by_workload) = by_point.get(point)?;
@@ -95,10 +97,14 @@ impl Published {
     pub(super) fn beside(&self, study: &Study) -> Vec<Beside> {
         let mut all = Vec::new();
         for metric in &study.metrics {
-            for (point, row) in study.points.iter().zip(&metric.rows) {
+            for (at, (point, row)) in study.points.iter().zip(&metric.rows).enumerate() {
                 let names = study.workloads.iter().map(|name| Some(name.as_str()));
                 let ours = row.workloads.iter().copied();
-                let cells = names.zip(ours).chain([(None, row.mean)]);
+                // A workload without a group is in the list already.
+                let groups = metric.groups.iter();
+                let groups = groups.filter(|of| !study.workloads.contains(&of.name));
+                let groups = groups.map(|of| (Some(of.name.as_str()), of.rows[at].mean));
+                let cells = names.zip(ours).chain(groups).chain([(None, row.mean)]);
                 for (workload, ours) in cells {
                     let published = self.of(&metric.name, &point.name, workload);
                     let (Some(published), Some(ours)) = (published, ours) else {

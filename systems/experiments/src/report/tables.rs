@@ -40,6 +40,11 @@ const ENERGY: [&str; 7] = [
     "high",
 ];
 
+/// Column names of the file `launches.csv`.
+const LAUNCHES: [&str; 9] = [
+    "metric", "point", "workload", "group", "launch", "kernel", "median", "least", "most",
+];
+
 /// Column names of the file `shares.csv`.
 const SHARES: [&str; 8] = [
     "metric", "variant", "workload", "what", "of", "mean", "low", "high",
@@ -175,6 +180,28 @@ pub(super) fn energy_csv(energy: &StudiedEnergy) -> String {
                 high: at_least.max(*at_most),
             };
             line([&row.point, "mean", "energy", coefficient], alone);
+        }
+    }
+    table.take()
+}
+
+/// Returns the contents of `launches.csv`: every launch that a metric measures, at every point.
+pub(super) fn launches_csv(study: &Study) -> String {
+    let mut table = CsvTable::new(&LAUNCHES);
+    for metric in &study.metrics {
+        for row in metric.launches.iter().flat_map(|launches| &launches.rows) {
+            let [median, least, most] = [row.median, row.least, row.most].map(|v| v.to_string());
+            table.row([
+                &metric.name,
+                &row.point,
+                &row.workload,
+                &row.group,
+                &row.launch.to_string(),
+                &row.kernel,
+                &median,
+                &least,
+                &most,
+            ]);
         }
     }
     table.take()

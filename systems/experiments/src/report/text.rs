@@ -7,7 +7,8 @@ use warpweave_params::printable_lines;
 use super::number::number;
 use super::tables::{SCALE_HEADS, scale_rows};
 use crate::judge::{
-    Bounds, Interval, JudgedClaim, StudiedEnergy, StudiedMetric, StudiedShares, Study,
+    Bounds, Extreme, Interval, JudgedClaim, StudiedEnergy, StudiedLaunches, StudiedMetric,
+    StudiedShares, Study,
 };
 
 /// Remark on a control that is not where a control should be.
@@ -87,7 +88,7 @@ fn write_scale(study: &Study, out: &mut String) -> fmt::Result {
 }
 
 fn write_metric(study: &Study, out: &mut String, metric: &StudiedMetric) -> fmt::Result {
-    write!(out, "\n{}: mean over workloads", metric.name)?;
+    write!(out, "\n{}: {}", metric.name, metric.mean)?;
     if !metric.unit.is_empty() && !metric.is_ratio {
         write!(out, ", {}", metric.unit)?;
     }
@@ -111,6 +112,7 @@ fn write_metric(study: &Study, out: &mut String, metric: &StudiedMetric) -> fmt:
             None => writeln!(out, "  {:<width$}  undefined{kind}", point.name)?,
         }
     }
+    write_groups(study, out, metric)?;
     if !metric.undefined.is_empty() {
         let first = &metric.undefined[0];
         writeln!(
@@ -127,6 +129,76 @@ fn write_metric(study: &Study, out: &mut String, metric: &StudiedMetric) -> fmt:
         )?;
     }
     Ok(())
+}
+
+/// Writes mean, least and most of each group of a metric over launches or groups.
+fn write_groups(study: &Study, out: &mut String, metric: &StudiedMetric) -> fmt::Result {
+    if metric.groups.is_empty() {
+        return Ok(());
+    }
+    let names = study.points.iter().map(|point| point.name.chars().count());
+    let width = names.max().unwrap_or(0).clamp(5, 40);
+    for group in &metric.groups {
+        writeln!(out, "  {}", group.name)?;
+        writeln!(
+            out,
+            "    {:<width$}  {:>9}  {:>9}  {:>9}",
+            "", "mean", "least", "most"
+        )?;
+        for (point, row) in study.points.iter().zip(&group.rows) {
+            let (Some(mean), Some(least), Some(most)) = (row.mean, &row.least, &row.most) else {
+                writeln!(out, "    {:<width$}  undefined", point.name)?;
+                continue;
+            };
+            writeln!(
+                out,
+                "    {:<width$}  {:>9}  {:>9}  {:>9}  {}",
+                point.name,
+                number(mean.median),
+                number(least.value.median),
+                number(most.value.median),
+                places(least, most)
+            )?;
+        }
+    }
+    metric
+        .launches
+        .as_ref()
+        .map_or(Ok(()), |launches| writeln!(out, "  {}", left_out(launches)))
+}
+
+/// Names the places of the least and the largest value.
+fn places(least: &Extreme, most: &Extreme) -> String {
+    if least.place == most.place {
+        return least.place.clone();
+    }
+    format!("least: {}; most: {}", least.place, most.place)
+}
+
+/// Describes the launches that a metric measures and leaves out.
+pub(super) fn left_out(launches: &StudiedLaunches) -> String {
+    let StudiedLaunches {
+        kernel,
+        at_least,
+        measured,
+        short,
+        undefined,
+        unpaired,
+        ..
+    } = launches;
+    let mut words = format!(
+        "launches of `{kernel}` in the first pair: {measured} measured, {short} left out with fewer than {at_least} wavefront instructions"
+    );
+    if *undefined > 0 {
+        let _ = write!(words, "; in all runs {undefined} without a value");
+    }
+    if *unpaired > 0 {
+        let _ = write!(
+            words,
+            "; in all runs {unpaired} without a value of the baseline"
+        );
+    }
+    words
 }
 
 /// Writes energy and energy-delay product of each variant, over all ranges of the coefficients.
