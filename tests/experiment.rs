@@ -402,3 +402,32 @@ fn verdicts_of_earlier_series_are_kept() {
     let page = bench.read("ways.results/report.html");
     assert!(page.contains("Verdicts of earlier series"), "{page}");
 }
+
+#[test]
+fn launches_and_headroom_are_the_same_from_shards_and_written_for_other_tools() {
+    let bench = bench(2).edit(
+        "ways.ron",
+        "better: Larger) }",
+        "better: Larger, over: Launches(), mean: Pooled(Harmonic)) },
+        headroom: (machines: { \"large\": { \"unit[*].l1.size_bytes\": 1048576 } }, show: [\"ipc\"])",
+    );
+    let out = told(run(&bench, &["--out", "whole"]));
+    assert!(out.contains("5 of 5"), "{out}");
+    assert!(out.contains("ipc: harmonic mean over launches"), "{out}");
+    let launches = bench.read("whole/launches.csv");
+    let lines: Vec<&str> = launches.lines().collect();
+    assert_eq!(lines.len(), 3, "{launches}");
+    assert!(lines[1].starts_with("ipc,two,add,add,0,"), "{launches}");
+    assert!(lines[1].ends_with(",1,1,1"), "{launches}");
+    let headroom = bench.read("whole/headroom.csv");
+    let machines: Vec<&str> = headroom
+        .lines()
+        .map(|line| line.split(',').nth(1).unwrap())
+        .collect();
+    assert_eq!(machines, ["machine", "two", "large"]);
+    for shard in ["1/2", "2/2"] {
+        told(run(&bench, &["--out", "parts", "--shard", shard]));
+    }
+    told(run(&bench, &["--out", "parts", "--merge"]));
+    assert!(results(&bench, "whole") == results(&bench, "parts"));
+}

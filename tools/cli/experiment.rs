@@ -420,6 +420,8 @@ pub(crate) fn claimed(plan: &Plan, out: &Path) -> Result<Folder, Failure> {
         "runs.jsonl",
         "metrics.csv",
         "claims.csv",
+        "gates.csv",
+        "headroom.csv",
         "launches.csv",
         "scale.csv",
         "energy.csv",

@@ -134,6 +134,9 @@ pub struct ClaimRow {
     pub control_verdict: Option<String>,
     /// Verdict recorded for earlier runs, if any.
     pub expected: Option<String>,
+    /// Reason, for a finding below a gate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub below_gate: Option<String>,
 }
 
 /// Series of runs under one fixed state of the experiment.

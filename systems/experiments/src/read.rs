@@ -126,7 +126,11 @@ impl Baseline {
         }
     }
 
-    fn read(file: &ExperimentFile) -> Result<Self, Diagnostic> {
+    /// Reads the baseline of a file.
+    ///
+    /// # Errors
+    /// Returns an error for a name that the file does not have.
+    pub(crate) fn read(file: &ExperimentFile) -> Result<Self, Diagnostic> {
         let node = &file.baseline;
         let hint = "write a variant, `\"D\"`, or a variant and levels, `(variant: \"D\", clusters: \"3\")`";
         let refuse = |message: String, place: &Span| Diagnostic::error(message).at(place);
@@ -288,10 +292,21 @@ fn check_names(file: &ExperimentFile, node: &Node, problems: &mut Diagnostics) {
         }
     }
     check_groups(file, problems);
+    for (name, _) in &file.headroom.machines {
+        let named = [&file.variants, &file.controls].map(|all| all.get(&name.value));
+        if named.iter().any(Option::is_some) {
+            let message = format!(
+                "`{}` is a machine for headroom and a variant or control",
+                name.value
+            );
+            problems.push(name.error(message).hint("rename one of the two"));
+        }
+    }
     let names = [
         names_of(&file.workloads),
         names_of(&file.variants),
         names_of(&file.controls),
+        names_of(&file.headroom.machines),
         names_of(&file.axes),
         names_of(&file.metrics),
     ];
@@ -317,6 +332,7 @@ fn check_names(file: &ExperimentFile, node: &Node, problems: &mut Diagnostics) {
         .chain(file.workloads.iter().map(|(_, workload)| &workload.sets))
         .chain(file.variants.iter().map(|(_, sets)| sets))
         .chain(file.controls.iter().map(|(_, sets)| sets))
+        .chain(file.headroom.machines.iter().map(|(_, sets)| sets))
         .chain(file.confirm.iter().map(|confirm| &confirm.sets));
     sets.for_each(|sets| check_paths(sets, problems));
 }

@@ -142,6 +142,7 @@ fn metric(text: &str) -> (Placed<String>, MetricFile) {
         over: None,
         mean: Combination::default(),
         groups: None,
+        variants: None,
         unit: String::new(),
     };
     (text.into(), metric)

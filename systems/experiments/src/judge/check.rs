@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use warpweave_params::{Diagnostic, Diagnostics, Entries, Placed, name_hint};
+use warpweave_params::{Diagnostics, Placed, name_hint};
 
-use super::shares;
-use crate::file::{Claim, ExperimentFile, FindingClaim, MetricFile};
+use super::{names, shares};
+use crate::file::{Claim, ClaimFields, ExperimentFile, FindingClaim, MetricFile};
 use crate::metric::Expression;
 use crate::plan::{MachineStatistics, pairs};
 use crate::read::{find, find_level};
@@ -22,7 +22,7 @@ pub fn check(file: &ExperimentFile) -> Result<(), Diagnostics> {
     let mut problems = Diagnostics::new();
     for (name, metric) in &file.metrics {
         if let Some(expression) = problems.take(Expression::parse(&metric.value)) {
-            combination(name, metric, &expression, &mut problems);
+            names::metric(file, name, metric, &expression, &mut problems);
         }
     }
     if let Some(energy) = &file.energy
@@ -33,13 +33,16 @@ pub fn check(file: &ExperimentFile) -> Result<(), Diagnostics> {
         problems.push(energy.fit.share.error(message).hint(hint));
     }
     shares::check(file, &mut problems);
+    for name in &file.headroom.show {
+        problems.take(find(name, "metric", "metrics", &file.metrics));
+    }
     for claim in &file.claims {
         match claim {
             Claim::Finding {
                 name,
                 claim,
                 control,
-                ..
+                gates,
             } => {
                 problems.take(find(control, "control", "controls", &file.controls));
                 if pairs(file) < PAIRS_MIN {
@@ -51,15 +54,17 @@ pub fn check(file: &ExperimentFile) -> Result<(), Diagnostics> {
                     problems.push(name.error(message).hint(hint));
                 }
                 finding(file, claim, &mut problems);
+                names::compared(file, claim, control, &mut problems);
+                for gate in gates {
+                    names::gate(file, gate.bound(), &claim.fields(), &mut problems);
+                }
             }
             Claim::Identity { claim, on, .. } => {
                 for text in claim.expressions() {
                     problems.take(Expression::parse(text));
                 }
                 for variant in on.iter().flatten() {
-                    if file.controls.get(&variant.value).is_none() {
-                        problems.take(find(variant, "variant", "variants", &file.variants));
-                    }
+                    problems.take(names::point(file, variant));
                 }
             }
         }
@@ -78,70 +83,6 @@ pub fn check(file: &ExperimentFile) -> Result<(), Diagnostics> {
     problems.into_result(())
 }
 
-/// Checks that a metric's values can be combined as it says.
-fn combination(
-    name: &Placed<String>,
-    metric: &MetricFile,
-    expression: &Expression,
-    problems: &mut Diagnostics,
-) {
-    match (&metric.over, metric.mean.is_pooled()) {
-        (Some(_), false) => {
-            let message = format!(
-                "the metric `{}` does not say how launches are combined",
-                name.value
-            );
-            let hint = "write `mean: Pooled(Harmonic)`, or another mean in `Pooled`";
-            problems.push(name.error(message).hint(hint));
-        }
-        (None, true) => {
-            let message = format!("the metric `{}` has no launches to pool", name.value);
-            let hint = "add `over: Launches()`, or write the mean over workloads, such as `mean: Harmonic`";
-            problems.push(name.error(message).hint(hint));
-        }
-        _ => {}
-    }
-    if let Some(part) = expression
-        .unfit_for_launches()
-        .filter(|_| metric.over.is_some())
-    {
-        let message = format!("a single launch has no `{part}`");
-        let hint = "a metric over launches may use `cycles`, `ipc`, instructions and statistics";
-        problems.push(metric.value.error(message).hint(hint));
-    }
-    if metric.groups.is_some() && expression.energy_use().is_some() {
-        let message = "means over groups are not supported over ranges of energy coefficients";
-        problems.push(metric.value.error(message).hint("leave `groups` out"));
-    }
-}
-
-/// Returns an error for the name of a workload or group that does not exist.
-pub(super) fn find_workloads(
-    file: &ExperimentFile,
-    name: &Placed<String>,
-) -> Result<(), Diagnostic> {
-    if !file.named_workloads(&name.value).is_empty() {
-        return Ok(());
-    }
-    let groups = file
-        .workloads
-        .iter()
-        .filter_map(|(_, of)| of.group.as_ref());
-    let mut known: Vec<&str> = groups.map(|group| group.value.as_str()).collect();
-    known.sort_unstable();
-    known.dedup();
-    let what = if known.is_empty() {
-        "workloads"
-    } else {
-        "workloads and groups"
-    };
-    let known = file.workloads.names().chain(known);
-    let message = format!("unknown workload `{}`", name.value);
-    Err(name
-        .error(message)
-        .hint(name_hint(&name.value, what, known)))
-}
-
 /// Rejects patterns of metrics and identities that match no statistic of a machine they are
 /// computed for. `machines` has the statistics of each by variant.
 ///
@@ -153,7 +94,9 @@ pub fn check_patterns(
 ) -> Result<(), Diagnostics> {
     let mut problems = Diagnostics::new();
     for (_, metric) in &file.metrics {
-        problems.take(check_on(&metric.value, machines, |_| true));
+        problems.take(check_on(&metric.value, machines, |variant| {
+            metric.is_of(variant)
+        }));
     }
     for claim in &file.claims {
         let Claim::Identity { claim, on, .. } = claim else {
@@ -200,7 +143,7 @@ fn check_on(
         without.dedup();
         if !without.is_empty() {
             let message = format!("{pattern} names nothing in {}", without.join(", "));
-            let hint = "a metric is computed in every variant and control, an identity in those of its `on`: build the part in all of them, or leave the metric out";
+            let hint = "name the variants and controls that have the part: `variants` of a metric, `on` of an identity";
             problems.push(text.error(message).hint(hint));
         }
     }
@@ -208,18 +151,13 @@ fn check_on(
 }
 
 fn finding(file: &ExperimentFile, claim: &FindingClaim, problems: &mut Diagnostics) {
-    let none = Entries::default();
-    let (metric, of, margin, on, at) = match claim {
-        FindingClaim::Above(c) | FindingClaim::Below(c) | FindingClaim::Within(c) => {
-            (&c.metric, &c.of, &c.margin, c.on.as_ref(), &c.at)
-        }
-        FindingClaim::LargestStep(c) => (&c.metric, &c.of, &c.margin, c.on.as_ref(), &c.at),
-        FindingClaim::Best(c) => (&c.metric, &c.of, &c.margin, c.on.as_ref(), &c.at),
-        FindingClaim::Count(c) => (&c.metric, &c.of, &c.margin, None, &c.at),
-        FindingClaim::Saturates(c) | FindingClaim::Interior(c) => {
-            (&c.metric, &c.of, &c.margin, c.on.as_ref(), &none)
-        }
-    };
+    let ClaimFields {
+        metric,
+        of,
+        margin,
+        on,
+        at,
+    } = claim.fields();
     let stated = problems.take(find(metric, "metric", "metrics", &file.metrics));
     problems.take(find(of, "variant", "variants", &file.variants));
     if !margin.value.is_finite() || margin.value <= 0.0 {
@@ -228,21 +166,15 @@ fn finding(file: &ExperimentFile, claim: &FindingClaim, problems: &mut Diagnosti
         problems.push(margin.error("a margin must be greater than 0").hint(hint));
     }
     if let Some(on) = on {
-        problems.take(find_workloads(file, on));
+        problems.take(names::workloads(file, on));
     }
-    for (axis, level) in at {
+    for (axis, level) in at.into_iter().flatten() {
         let known = problems.take(find(axis, "axis", "axes", &file.axes));
         if let Some(known) = known {
             problems.take(find_level(level, &axis.value, &known.levels()));
         }
     }
-    let (than, value) = match claim {
-        FindingClaim::Above(c) | FindingClaim::Below(c) | FindingClaim::Within(c) => {
-            (c.than.as_ref(), c.value.as_ref())
-        }
-        FindingClaim::Count(c) => (c.than.as_ref(), c.value.as_ref()),
-        _ => (None, None),
-    };
+    let (than, value) = claim.compared_with();
     if let (Some(_), Some(value)) = (than, value) {
         let message = "a claim must compare either with a variant, `than`, or with a number, `value`; found both";
         problems.push(value.error(message));
@@ -285,6 +217,7 @@ fn finding(file: &ExperimentFile, claim: &FindingClaim, problems: &mut Diagnosti
             }
         }
         FindingClaim::Best(_) => needs_direction(metric, stated, problems),
+        FindingClaim::Correlates(c) => names::correlation(file, c, stated, problems),
         FindingClaim::Count(c) => {
             needs_direction(metric, stated, problems);
             let counted = stated.map_or("workloads", MetricFile::counted);

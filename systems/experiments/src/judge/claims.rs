@@ -1,37 +1,25 @@
 //! Verdicts on the claims of an experiment.
 
-use warpweave_params::{Diagnostics, Entries, Placed};
+use warpweave_params::{Diagnostics, Placed};
 
 use super::effect::{Compares, Effect, sign_of};
 use super::energy_table::Bounds;
 use super::energy_table::EnergyTable;
+use super::gates::JudgedGate;
 use super::interval::{Interval, rank_correlation};
 use super::study::{JudgedClaim, Verdict};
 use super::symbols::in_symbols;
-use super::values::{Repetition, Values};
+use super::values::{ClaimedMetric, Repetition};
 use super::{repetitions, resolution};
 use crate::file::{
-    Claim, Comparison, Counting, FindingClaim, IdentityClaim, IncrementStep, MetricFile, Ranking,
-    Recorded, Shape,
+    Claim, ClaimFields, FindingClaim, Gate, IdentityClaim, IncrementStep, Recorded, Shape,
 };
 use crate::metric::{EnergyUse, Expression};
 use crate::model::{Outcome, Point, Runs};
 use crate::read::Experiment;
 
-/// Levels of axes as given in a claim.
-type Levels = Entries<Placed<String>>;
-
 /// Minimum rank correlation at which workloads count as ordered alike at both sizes.
 const SAME_ORDER: f64 = 0.8;
-
-/// A metric that claims may refer to.
-pub(super) struct ClaimedMetric<'e> {
-    pub(super) name: &'e str,
-    pub(super) file: &'e MetricFile,
-    pub(super) values: Values,
-    /// Dependence of the metric on energy, if any.
-    pub(super) energy: Option<EnergyUse>,
-}
 
 /// Data that claims are judged by.
 pub(super) struct Claims<'e> {
@@ -53,13 +41,17 @@ pub(super) struct ResolvedClaim<'e> {
     pub(super) uses: Option<EnergyUse>,
     /// Minimum number of workloads, each judged on its own, for a count.
     at_least: Option<u32>,
-    /// What a count counts: workloads or groups.
+    /// Units of a count: workloads or groups.
     counted: &'static str,
     /// True if the absolute effect must not exceed the margin.
     within: bool,
 }
 
 impl ResolvedClaim<'_> {
+    fn is_correlation(&self) -> bool {
+        matches!(self.effect.compares, Compares::Correlates { .. })
+    }
+
     /// True if a control with this effect is beyond the margin on the other side of the baseline.
     fn is_far(&self, effect: Interval) -> bool {
         !self.within && self.effect.is_to_baseline() && effect.high < -self.margin
@@ -82,7 +74,8 @@ impl<'e> Claims<'e> {
                     name,
                     claim,
                     control,
-                } => Ok(self.finding(name, claim, control)),
+                    gates,
+                } => Ok(self.finding(name, claim, control, gates)),
                 Claim::Identity { name, claim, on } => self.identity(name, claim, on.as_deref()),
             })
             .collect()
@@ -93,6 +86,7 @@ impl<'e> Claims<'e> {
         name: &Placed<String>,
         claim: &FindingClaim,
         control: &Placed<String>,
+        gates: &[Gate],
     ) -> JudgedClaim {
         let recorded = self.experiment.file.record.get(&name.value);
         let mut judged = JudgedClaim {
@@ -106,6 +100,7 @@ impl<'e> Claims<'e> {
             resolution: None,
             control: None,
             control_is_far: false,
+            gates: Vec::new(),
             expected: recorded.map(|(_, recorded)| match recorded {
                 Recorded::Reproduced => (Verdict::Reproduced, String::new()),
                 Recorded::NotReproduced { because } => (Verdict::NotReproduced, because.clone()),
@@ -118,7 +113,10 @@ impl<'e> Claims<'e> {
             return judged;
         };
         let file = &self.experiment.file;
-        let resolution = resolution(looked.effect.values, file, &looked.workloads, self.points);
+        // A coefficient has no unit that a resolution could be compared with.
+        let resolution = (!looked.is_correlation())
+            .then(|| resolution(looked.effect.values, file, &looked.workloads, self.points))
+            .flatten();
         judged.margin = Some(looked.margin);
         judged.resolution = resolution;
         judged.by_workload = self.by_workload(&looked);
@@ -149,6 +147,19 @@ impl<'e> Claims<'e> {
             }
             judged.control_is_far = outcome.effect.is_some_and(|effect| looked.is_far(effect));
             judged.control = Some((control.value.clone(), outcome.verdict, outcome.effect));
+        }
+        let (of, levels) = (&claim.fields().of.value, self.levels(claim));
+        let gate = |gate: &Gate| {
+            let of = gate.bound().of.as_ref().map_or(of, |of| &of.value);
+            let point = self.point(of, &levels)?;
+            JudgedGate::of(gate, self.metrics, file, &point, &looked.workloads)
+        };
+        judged.gates = gates.iter().filter_map(gate).collect();
+        if judged.is_below_a_gate() {
+            let unmet = judged.gates.iter().filter(|gate| !gate.is_met());
+            let reasons: Vec<String> = unmet.map(ToString::to_string).collect();
+            judged.verdict = Verdict::Void;
+            judged.because = format!("a gate is not met: {}", reasons.join("; "));
         }
         judged
     }
@@ -233,16 +244,20 @@ impl<'e> Claims<'e> {
             confirming: true,
         };
         let (mut here, mut there) = (Vec::new(), Vec::new());
-        for workload in &looked.workloads {
-            let effects = looked.effect.in_repetition(&[workload], next);
+        // A correlation is one number for all workloads.
+        let units: Vec<Vec<&str>> = if looked.is_correlation() {
+            vec![looked.workloads.clone()]
+        } else {
+            let workloads = looked.workloads.iter();
+            workloads.map(|workload| vec![*workload]).collect()
+        };
+        for unit in &units {
+            let effects = looked.effect.in_repetition(unit, next);
             let effects: Vec<Option<Interval>> = effects
                 .iter()
                 .map(|effect| Interval::of(&[(*effect)?]))
                 .collect();
-            let now = shown(
-                &looked.effect.compares,
-                &self.intervals(looked, &[workload]),
-            );
+            let now = shown(&looked.effect.compares, &self.intervals(looked, unit));
             let then = shown(&looked.effect.compares, &effects);
             if let (Some(now), Some(then)) = (now, then) {
                 here.push(now.median);
@@ -265,7 +280,7 @@ impl<'e> Claims<'e> {
                 "the next size has the opposite sign: {now:+.4} here, {then:+.4} there"
             ));
         }
-        if looked.workloads.len() < 3 {
+        if units.len() < 3 {
             return None;
         }
         match rank_correlation(&here, &there) {
@@ -279,110 +294,87 @@ impl<'e> Claims<'e> {
 
     /// Resolves the names of a claim. `control` replaces the variant under test.
     fn look_up(&self, claim: &FindingClaim, control: Option<&str>) -> Option<ResolvedClaim<'e>> {
-        let (metric, of, margin) = match claim {
-            FindingClaim::Above(c) | FindingClaim::Below(c) | FindingClaim::Within(c) => {
-                (&c.metric, &c.of, &c.margin)
-            }
-            FindingClaim::LargestStep(c) => (&c.metric, &c.of, &c.margin),
-            FindingClaim::Best(c) => (&c.metric, &c.of, &c.margin),
-            FindingClaim::Count(c) => (&c.metric, &c.of, &c.margin),
-            FindingClaim::Saturates(c) | FindingClaim::Interior(c) => (&c.metric, &c.of, &c.margin),
-        };
-        let claimed = self.metrics.iter();
-        let claimed = claimed.clone().find(|known| known.name == metric.value)?;
+        let ClaimFields {
+            metric,
+            of,
+            margin,
+            on,
+            ..
+        } = claim.fields();
+        let mut metrics = self.metrics.iter();
+        let claimed = metrics.find(|known| known.name == metric.value)?;
         let values = &claimed.values;
         let speaks_of = control.unwrap_or(&of.value);
-        let base = &self.experiment.baseline;
-        let point = |variant: &str, at: &[(String, String)]| self.point(variant, at);
-        let levels_at = |at: &Levels| -> Vec<(String, String)> {
-            let mut levels = base.levels.clone();
-            for (axis, level) in at {
-                levels.retain(|(known, _)| *known != axis.value);
-                levels.push((axis.value.clone(), level.value.clone()));
+        let levels = self.levels(claim);
+        let point = |variant: &str| self.point(variant, &levels);
+        let (mut at_least, mut with) = (None, None);
+        if let FindingClaim::Correlates(correlation) = claim {
+            let mut metrics = self.metrics.iter();
+            let other = metrics.find(|known| known.name == correlation.with.value)?;
+            with = Some(&other.values);
+        }
+        if let FindingClaim::Count(count) = claim {
+            at_least = Some(count.at_least.value);
+        }
+        let compares = match claim {
+            FindingClaim::Above(_)
+            | FindingClaim::Below(_)
+            | FindingClaim::Within(_)
+            | FindingClaim::Count(_) => {
+                let of = point(speaks_of)?;
+                match claim.compared_with() {
+                    (_, Some(number)) => Compares::Number {
+                        of,
+                        number: number.value,
+                    },
+                    (Some(than), None) => Compares::Two {
+                        than: point(&than.value)?,
+                        of,
+                    },
+                    (None, None) => Compares::Two {
+                        than: values.baseline_of(&of),
+                        of,
+                    },
+                }
             }
-            levels
-        };
-        let compared = |than: Option<&Placed<String>>, value: Option<&Placed<f64>>, at: &Levels| {
-            let levels = levels_at(at);
-            let of = point(speaks_of, &levels)?;
-            Some(match (value, than) {
-                (Some(number), _) => Compares::Number {
-                    of,
-                    number: number.value,
-                },
-                (None, Some(than)) => Compares::Two {
-                    than: point(&than.value, &levels)?,
-                    of,
-                },
-                (None, None) => Compares::Two {
-                    than: values.baseline_of(&of),
-                    of,
-                },
-            })
-        };
-        let mut at_least = None;
-        let (compares, on) = match claim {
-            FindingClaim::Above(c) | FindingClaim::Below(c) | FindingClaim::Within(c) => {
-                let Comparison {
-                    than,
-                    value,
-                    on,
-                    at,
-                    ..
-                } = c;
-                (compared(than.as_ref(), value.as_ref(), at)?, on.as_ref())
-            }
-            FindingClaim::Count(Counting {
-                than,
-                value,
-                at,
-                at_least: least,
-                ..
-            }) => {
-                at_least = Some(least.value);
-                (compared(than.as_ref(), value.as_ref(), at)?, None)
-            }
-            FindingClaim::Best(Ranking { on, at, .. }) => {
-                let levels = levels_at(at);
+            FindingClaim::Correlates(correlation) => Compares::Correlates {
+                of: point(speaks_of)?,
+                by: correlation.by,
+            },
+            FindingClaim::Best(_) => {
                 let variants = self.experiment.file.variants.names();
                 let others = variants.filter(|variant| *variant != of.value);
-                let others = others.map(|variant| point(variant, &levels));
-                let compares = Compares::All {
-                    of: point(speaks_of, &levels)?,
-                    others: others.collect::<Option<_>>()?,
-                };
-                (compares, on.as_ref())
+                Compares::All {
+                    of: point(speaks_of)?,
+                    others: others.map(point).collect::<Option<_>>()?,
+                }
             }
-            FindingClaim::LargestStep(IncrementStep { row, on, at, .. }) => {
-                let levels = levels_at(at);
+            FindingClaim::LargestStep(IncrementStep { row, .. }) => {
                 let row: Vec<&str> = row.iter().map(|name| name.value.as_str()).collect();
                 let is_ours = |step: &&[&str]| step[1] == of.value;
-                let points =
-                    |from: &str, to: &str| Some([point(from, &levels)?, point(to, &levels)?]);
+                let points = |from: &str, to: &str| Some([point(from)?, point(to)?]);
                 let step = row.windows(2).find(is_ours)?;
                 let others = row.windows(2).filter(|step| !is_ours(step));
                 let others = others.map(|step| points(step[0], step[1]));
-                let compares = Compares::Step {
+                Compares::Step {
                     step: points(step[0], speaks_of)?,
                     others: others.collect::<Option<_>>()?,
-                };
-                (compares, on.as_ref())
+                }
             }
-            FindingClaim::Saturates(Shape { axis, on, .. })
-            | FindingClaim::Interior(Shape { axis, on, .. }) => {
+            FindingClaim::Saturates(Shape { axis, .. })
+            | FindingClaim::Interior(Shape { axis, .. }) => {
                 let (_, known) = self.experiment.file.axes.get(&axis.value)?;
                 let row = known.levels().into_iter().map(|level| {
-                    let mut levels = base.levels.clone();
+                    let mut levels = levels.clone();
                     levels.retain(|(name, _)| *name != axis.value);
                     levels.push((axis.value.clone(), level));
-                    point(speaks_of, &levels)
+                    self.point(speaks_of, &levels)
                 });
                 let row = row.collect::<Option<_>>()?;
-                let compares = match claim {
+                match claim {
                     FindingClaim::Saturates(_) => Compares::Steps(row),
                     _ => Compares::Inner(row),
-                };
-                (compares, on.as_ref())
+                }
             }
         };
         let workloads = match on {
@@ -395,6 +387,7 @@ impl<'e> Claims<'e> {
         Some(ResolvedClaim {
             effect: Effect {
                 values,
+                with,
                 compares,
                 sign: sign_of(claim, claimed.file),
             },
@@ -405,6 +398,16 @@ impl<'e> Claims<'e> {
             counted: claimed.file.counted(),
             within: matches!(claim, FindingClaim::Within(_)),
         })
+    }
+
+    /// Returns the levels of a claim: its own, and those of the baseline.
+    fn levels(&self, claim: &FindingClaim) -> Vec<(String, String)> {
+        let mut levels = self.experiment.baseline.levels.clone();
+        for (axis, level) in claim.fields().at.into_iter().flatten() {
+            levels.retain(|(known, _)| *known != axis.value);
+            levels.push((axis.value.clone(), level.value.clone()));
+        }
+        levels
     }
 
     /// Returns the point of a variant or control at these levels. An axis without a level is at its
@@ -434,7 +437,9 @@ impl<'e> Claims<'e> {
         }
         let (mut checked, mut broken) = (0_usize, None);
         for (id, outcome) in self.runs {
-            let applies = on.is_none_or(|on| on.iter().any(|v| v.value == id.point.variant));
+            let variant = &id.point.variant;
+            let applies = on.is_none_or(|on| on.iter().any(|v| v.value == *variant))
+                && self.experiment.file.compares(variant);
             let Outcome::Done(record) = outcome else {
                 continue;
             };
@@ -479,6 +484,7 @@ impl<'e> Claims<'e> {
             resolution: None,
             control: None,
             control_is_far: false,
+            gates: Vec::new(),
             expected: None,
             by_workload: Vec::new(),
         })

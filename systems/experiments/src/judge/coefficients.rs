@@ -91,7 +91,7 @@ fn sums(effect: &Effect<'_>) -> Vec<Vec<WeightedSum>> {
     let less = |of: &Point, than: &Point| vec![(sign, of.clone()), (-sign, than.clone())];
     match &effect.compares {
         Compares::Two { of, than } => vec![vec![less(of, than)]],
-        Compares::Number { .. } => Vec::new(),
+        Compares::Number { .. } | Compares::Correlates { .. } => Vec::new(),
         Compares::All { of, others } => {
             let each = others.iter().map(|other| vec![less(of, other)]);
             each.collect()

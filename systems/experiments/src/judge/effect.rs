@@ -1,12 +1,15 @@
 //! Effect of a finding: one number per repetition, positive in the claimed direction.
 
+use super::interval::{correlation, rank_correlation};
 use super::values::{Repetition, Values};
-use crate::file::{Direction, FindingClaim, MetricFile};
+use crate::file::{Coefficient, Direction, FindingClaim, MetricFile, Sign};
 use crate::model::Point;
 
 /// Comparison of a finding, with its names resolved.
 pub(super) struct Effect<'e> {
     pub(super) values: &'e Values,
+    /// Values with which a correlation compares.
+    pub(super) with: Option<&'e Values>,
     pub(super) compares: Compares,
     /// 1 if more is better or claimed; -1 if less is.
     pub(super) sign: f64,
@@ -29,6 +32,8 @@ pub(super) enum Compares {
     Steps(Vec<Point>),
     /// Best inner point of a sequence compared with its better end.
     Inner(Vec<Point>),
+    /// Correlation of two metrics of one point.
+    Correlates { of: Point, by: Coefficient },
 }
 
 impl Effect<'_> {
@@ -79,6 +84,25 @@ impl Effect<'_> {
                     Some((means[1] - means[0]) - (means[3] - means[2]))
                 })
                 .collect(),
+            Compares::Correlates { of, by } => {
+                let (mut a, mut b) = (Vec::new(), Vec::new());
+                for workload in workloads {
+                    let values = self.values.shown(workload, of, repetition);
+                    let others = self.with.map(|with| with.shown(workload, of, repetition));
+                    let others = others.unwrap_or_default();
+                    for (launch, value) in values {
+                        if let Some(other) = others.get(&launch) {
+                            a.push(value);
+                            b.push(*other);
+                        }
+                    }
+                }
+                let correlation = match by {
+                    Coefficient::Spearman => rank_correlation(&a, &b),
+                    Coefficient::Pearson => correlation(&a, &b),
+                };
+                vec![correlation.map(|coefficient| coefficient * self.sign)]
+            }
             Compares::Steps(row) => {
                 let steps = means(row).and_then(|means| {
                     let [first, second, .., before, last] = means[..] else {
@@ -111,6 +135,7 @@ pub(super) fn sign_of(claim: &FindingClaim, metric: &MetricFile) -> f64 {
     let smaller = match claim {
         FindingClaim::Above(_) => false,
         FindingClaim::Below(_) => true,
+        FindingClaim::Correlates(c) => c.sign == Sign::Negative,
         _ => metric.better == Some(Direction::Smaller),
     };
     if smaller { -1.0 } else { 1.0 }

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::claims::ClaimedMetric;
 use super::interval::{Interval, median};
 use super::repetitions;
-use super::values::{Repetition, Values};
+use super::values::{ClaimedMetric, Repetition, Values};
 use crate::file::{Combination, ExperimentFile, Mean, MetricFile, Over};
 use crate::model::{Outcome, Point, RunId, Runs};
 
@@ -70,11 +69,11 @@ pub struct LaunchRow {
     /// Number of the launch within the program.
     pub launch: u32,
     pub kernel: String,
-    /// Median over the pairs.
+    /// Median of the values of the pairs.
     pub median: f64,
-    /// Least value of a pair.
+    /// Least of the values of the pairs.
     pub least: f64,
-    /// Largest value of a pair.
+    /// Largest of the values of the pairs.
     pub most: f64,
 }
 

@@ -76,16 +76,22 @@ pub(super) fn median(values: &mut [f64]) -> Option<f64> {
 /// Computes Spearman's rank correlation. Returns `None` for fewer than three pairs, or if all
 /// values are equal.
 pub(super) fn rank_correlation(a: &[f64], b: &[f64]) -> Option<f64> {
+    correlation(&ranks(a), &ranks(b))
+}
+
+/// Computes Pearson's correlation. Returns `None` for fewer than three pairs, or if all values are
+/// equal.
+pub(super) fn correlation(a: &[f64], b: &[f64]) -> Option<f64> {
     if a.len() < 3 || a.len() != b.len() {
         return None;
     }
-    let (a, b) = (ranks(a), ranks(b));
-    let mean = (a.len() + 1) as f64 / 2.0;
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let (mean_a, mean_b) = (mean(a), mean(b));
     let (mut both, mut of_a, mut of_b) = (0.0, 0.0, 0.0);
-    for (x, y) in a.iter().zip(&b) {
-        both += (x - mean) * (y - mean);
-        of_a += (x - mean).powi(2);
-        of_b += (y - mean).powi(2);
+    for (x, y) in a.iter().zip(b) {
+        both += (x - mean_a) * (y - mean_b);
+        of_a += (x - mean_a).powi(2);
+        of_b += (y - mean_b).powi(2);
     }
     let correlation = both / (of_a * of_b).sqrt();
     correlation.is_finite().then_some(correlation)
@@ -169,6 +175,11 @@ mod tests {
         let swapped = correlation(&[1.0, 2.0, 3.0, 4.0], &[2.0, 1.0, 3.0, 4.0]).unwrap();
         assert!((swapped - 0.8).abs() < 1e-12);
         assert_eq!(correlation(&[1.0, 2.0], &[1.0, 2.0]), None);
+        // Values on a line correlate fully, and ranks say nothing about how far they are apart.
+        let line = super::correlation(&[1.0, 2.0, 4.0], &[-3.0, -6.0, -12.0]).unwrap();
+        assert!((line + 1.0).abs() < 1e-12);
+        let bent = super::correlation(&[1.0, 2.0, 3.0], &[10.0, 20.0, 90.0]).unwrap();
+        assert!((bent - 0.917_662_935).abs() < 1e-6, "{bent}");
         assert_eq!(correlation(&[1.0; 3], &[1.0, 2.0, 3.0]), None);
     }
 }

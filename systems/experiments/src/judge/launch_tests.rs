@@ -7,7 +7,7 @@ use super::*;
 use crate::model::RunId;
 
 /// Creates an experiment of two workloads in a group and one in another.
-fn experiment(metrics: &str, claims: &str) -> Experiment {
+pub(super) fn experiment(metrics: &str, claims: &str) -> Experiment {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("e.ron");
     let text = format!(
@@ -49,7 +49,7 @@ fn record(launches: &[(u64, u64)]) -> Record {
 }
 
 /// Runs of all workloads. E is faster by these ratios, launch by launch.
-fn runs(experiment: &Experiment, ratios: [&[f64]; 3]) -> Runs {
+pub(super) fn runs(experiment: &Experiment, ratios: [&[f64]; 3]) -> Runs {
     runs_of(experiment, |workload, variant| {
         let ratios = ratios[workload].iter();
         let launches = ratios.map(|ratio| {
@@ -60,7 +60,10 @@ fn runs(experiment: &Experiment, ratios: [&[f64]; 3]) -> Runs {
     })
 }
 
-fn runs_of(experiment: &Experiment, of: impl Fn(usize, &str) -> Vec<(u64, u64)>) -> Runs {
+pub(super) fn runs_of(
+    experiment: &Experiment,
+    of: impl Fn(usize, &str) -> Vec<(u64, u64)>,
+) -> Runs {
     let mut runs = Runs::new();
     for (number, workload) in ["a", "b", "c"].into_iter().enumerate() {
         for point in points(&experiment.file) {

@@ -16,11 +16,16 @@ mod coefficients;
 mod effect;
 mod energy;
 mod energy_table;
+#[cfg(test)]
+mod gate_tests;
+mod gates;
 mod groups;
+mod headroom;
 mod interval;
 #[cfg(test)]
 mod launch_tests;
 mod measure;
+mod names;
 mod required;
 mod shares;
 mod study;
@@ -38,7 +43,9 @@ use warpweave_systems::report::Record;
 pub use self::check::{check, check_patterns};
 pub use self::energy::{EnergyRow, FittedEnergy, StudiedEnergy};
 pub use self::energy_table::Bounds;
+pub use self::gates::JudgedGate;
 pub use self::groups::{Extreme, GroupRow, LaunchRow, StudiedGroup, StudiedLaunches};
+pub use self::headroom::HeadroomRow;
 pub use self::interval::Interval;
 pub use self::required::RequiredStatistics;
 pub use self::shares::{SharesRow, StudiedShares};
@@ -46,10 +53,10 @@ pub use self::study::{
     BaselineRun, JudgedClaim, Slots, StudiedMetric, StudiedPoint, StudiedRow, Study, Verdict,
 };
 
-use self::claims::{ClaimedMetric, Claims};
+use self::claims::Claims;
 use self::energy_table::EnergyTable;
 use self::measure::{Items, Measured};
-use self::values::{Repetition, Values};
+use self::values::{ClaimedMetric, Repetition, Values};
 use crate::file::{ExperimentFile, MetricKind};
 use crate::metric::Expression;
 use crate::model::{EqualPairs, MetricValue, Outcome, Point, Runs};
@@ -91,6 +98,10 @@ pub fn judge(
         })
     });
     let shares = shares.collect();
+    let mut work = work::of(runs, &workloads, baseline.as_ref());
+    for (of, baseline) in work.iter_mut().zip(baseline.iter().cycle()) {
+        of.headroom = headroom::of(file, runs, &of.workload, baseline)?;
+    }
     let spending = EnergyTable::of_runs(runs);
     let claims = Claims {
         experiment,
@@ -116,7 +127,7 @@ pub fn judge(
                 .collect(),
             rows: points
                 .iter()
-                .map(|point| row(values, file, &workloads, point))
+                .map(|point| row(metric, file, &workloads, point))
                 .collect(),
             groups: groups::of(file, metric, &points, runs),
             launches: groups::launches(file, metric, &points, baseline.as_ref(), runs),
@@ -147,7 +158,7 @@ pub fn judge(
         )?,
         shares,
         equal_pairs: equal_pairs.to_vec(),
-        work: work::of(runs, &workloads, baseline.as_ref()),
+        work,
         scale: None,
         slots: work::slots(runs, &workloads, &points),
         metrics: metrics.iter().map(studied).collect(),
@@ -194,7 +205,13 @@ fn baseline_in_words(experiment: &Experiment) -> String {
     format!("{variant}{}{same}", levels.collect::<String>())
 }
 
-fn row(values: &Values, file: &ExperimentFile, workloads: &[&str], point: &Point) -> StudiedRow {
+fn row(
+    metric: &ClaimedMetric<'_>,
+    file: &ExperimentFile,
+    workloads: &[&str],
+    point: &Point,
+) -> StudiedRow {
+    let values = &metric.values;
     let of = |workloads: &[&str]| {
         let point = std::slice::from_ref(point);
         let shown = repetitions(file)
@@ -202,6 +219,7 @@ fn row(values: &Values, file: &ExperimentFile, workloads: &[&str], point: &Point
         Interval::of(&shown.collect::<Vec<f64>>())
     };
     StudiedRow {
+        is_measured: metric.file.is_of(&point.variant),
         workloads: workloads.iter().map(|workload| of(&[workload])).collect(),
         mean: of(workloads),
     }

@@ -3,7 +3,9 @@
 use serde::Serialize;
 
 use super::energy::StudiedEnergy;
+use super::gates::JudgedGate;
 use super::groups::{StudiedGroup, StudiedLaunches};
+use super::headroom::HeadroomRow;
 use super::interval::Interval;
 use super::shares::StudiedShares;
 use crate::model::{ClaimRow, EqualPairs};
@@ -73,6 +75,8 @@ pub struct BaselineRun {
     pub wavefront_instructions: u64,
     /// Duration of the run in core cycles.
     pub cycles: u64,
+    /// Gain of the program on machines for headroom; empty without such.
+    pub headroom: Vec<HeadroomRow>,
 }
 
 impl BaselineRun {
@@ -126,8 +130,8 @@ pub struct StudiedMetric {
 }
 
 impl StudiedMetric {
-    /// Returns the names of the parts of the study that are shown side by side: groups, for a metric
-    /// with several, or workloads.
+    /// Returns the names of what is shown side by side: the groups of a metric with several, or the
+    /// workloads.
     pub fn parts(&self, study: &Study) -> Vec<String> {
         match &self.groups[..] {
             [] | [_] => study.workloads.clone(),
@@ -147,6 +151,8 @@ impl StudiedMetric {
 /// Results of a metric at one point.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StudiedRow {
+    /// True if the point is among the metric's variants.
+    pub is_measured: bool,
     /// Interval of the value for each workload.
     pub workloads: Vec<Option<Interval>>,
     /// Interval of the mean over workloads.
@@ -162,7 +168,7 @@ pub enum Verdict {
     NotReproduced,
     /// The results do not permit a verdict.
     Unresolved,
-    /// The claim also holds for its control, so the test is void.
+    /// The claim also holds for its control, or a gate is not met, so the test is void.
     Void,
     /// The identity holds in every run.
     Holds,
@@ -208,6 +214,8 @@ pub struct JudgedClaim {
     /// True if the control is beyond the margin on the other side of the baseline. It then does
     /// more than switch the mechanism off.
     pub control_is_far: bool,
+    /// Conditions without which the finding cannot be tested.
+    pub gates: Vec<JudgedGate>,
     /// Recorded earlier verdict and its reason.
     pub expected: Option<(Verdict, String)>,
     /// Effect on each workload alone.
@@ -215,10 +223,16 @@ pub struct JudgedClaim {
 }
 
 impl JudgedClaim {
+    /// True if a gate is not met, so that the finding is not tested.
+    pub fn is_below_a_gate(&self) -> bool {
+        self.gates.iter().any(|gate| !gate.is_met())
+    }
+
     /// True if the verdict needs no attention: it equals the recorded one, if there is one.
     pub fn is_as_expected(&self) -> bool {
         match (self.verdict, &self.expected) {
-            (Verdict::Fails, _) | (Verdict::Void, None) => false,
+            (Verdict::Fails, _) => false,
+            (Verdict::Void, None) => self.is_below_a_gate(),
             (_, None) => true,
             (verdict, Some((expected, _))) => verdict == *expected,
         }
@@ -230,6 +244,13 @@ impl Study {
     /// differs from the record.
     pub fn is_as_expected(&self) -> bool {
         self.failed.is_empty() && self.claims.iter().all(JudgedClaim::is_as_expected)
+    }
+
+    /// Returns the number of findings below a gate and of findings that have gates.
+    pub fn below_gates(&self) -> (usize, usize) {
+        let gated = self.claims.iter().filter(|claim| !claim.gates.is_empty());
+        let below = gated.clone().filter(|claim| claim.is_below_a_gate());
+        (below.count(), gated.count())
     }
 
     /// Returns the claims as rows for the database.
@@ -256,6 +277,7 @@ impl Study {
                 .expected
                 .as_ref()
                 .map(|(verdict, _)| verdict.name().to_owned()),
+            below_gate: judged.is_below_a_gate().then(|| judged.because.clone()),
         };
         self.claims.iter().map(row).collect()
     }

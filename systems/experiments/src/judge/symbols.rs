@@ -2,7 +2,7 @@
 
 use warpweave_params::Placed;
 
-use crate::file::{Comparison, ExperimentFile, FindingClaim};
+use crate::file::{Coefficient, Comparison, ExperimentFile, FindingClaim, Sign};
 
 /// Writes a claim as a formula.
 pub(super) fn in_symbols(claim: &FindingClaim, file: &ExperimentFile) -> String {
@@ -45,6 +45,20 @@ pub(super) fn in_symbols(claim: &FindingClaim, file: &ExperimentFile) -> String 
                 .get(&c.metric.value)
                 .map_or("workloads", |(_, metric)| metric.counted())
         ),
+        FindingClaim::Correlates(c) => {
+            let by = match c.by {
+                Coefficient::Spearman => "rank correlation",
+                Coefficient::Pearson => "linear correlation",
+            };
+            let relation = match c.sign {
+                Sign::Positive => "> ",
+                Sign::Negative => "< -",
+            };
+            format!(
+                "{} with {} of {}: {by} {relation}{}",
+                c.metric.value, c.with.value, c.of.value, c.margin.value
+            )
+        }
         FindingClaim::Saturates(c) => format!(
             "{}: for {}, the last step of {} gains less than the first by {}",
             c.metric.value, c.of.value, c.axis.value, c.margin.value

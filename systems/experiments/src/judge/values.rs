@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::measure::{Items, Measured, mean};
 use crate::file::{ExperimentFile, Mean, MetricFile, MetricKind};
-use crate::metric::Expression;
+use crate::metric::{EnergyUse, Expression};
 use crate::model::{Outcome, Point, RunId, Runs};
 use crate::read::Baseline;
 
@@ -14,15 +14,24 @@ pub(super) struct Values {
     mean: Mean,
     /// Type of mean over groups; `None` if all workloads are one.
     groups: Option<Mean>,
-    /// Group of each workload.
+    /// Name of the group of each workload.
     group_of: BTreeMap<String, String>,
     baseline: Baseline,
-    /// What each run gave, even if all of its values are undefined.
+    /// Values of each run, of which all may be undefined.
     pub(super) of_runs: BTreeMap<RunId, Measured>,
     /// Runs in which some value is undefined.
     pub(super) undefined: BTreeSet<RunId>,
     /// Runs in which the metric cannot be computed, with the reasons.
     pub(super) problems: BTreeMap<RunId, String>,
+}
+
+/// Metric of the experiment with its values.
+pub(super) struct ClaimedMetric<'e> {
+    pub(super) name: &'e str,
+    pub(super) file: &'e MetricFile,
+    pub(super) values: Values,
+    /// Dependence of the metric on energy, if any.
+    pub(super) energy: Option<EnergyUse>,
 }
 
 /// Repetition number, and which of the two sizes it belongs to.
@@ -56,6 +65,10 @@ impl Values {
             let Outcome::Done(record) = outcome else {
                 continue;
             };
+            let variant = &id.point.variant;
+            if !metric.is_of(variant) || !file.compares(variant) {
+                continue;
+            }
             match Measured::of(metric, expression, record) {
                 Ok(measured) => {
                     if measured.undefined > 0 {
@@ -152,8 +165,8 @@ impl Values {
         group.map_or(workload, String::as_str)
     }
 
-    /// Combines rows of values, which each workload has several of or none, into one row: first over
-    /// the workloads of a group, then over groups.
+    /// Combines rows of values into one row, first over the workloads of a group, then over groups.
+    /// A workload has any number of rows.
     pub(super) fn combined(
         &self,
         workloads: &[&str],

@@ -52,6 +52,7 @@ pub(super) fn of(runs: &Runs, workloads: &[&str], baseline: Option<&Point>) -> V
             slots_without_wavefront: without_wavefront(record),
             wavefront_instructions: record.wavefront_instructions,
             cycles: record.cycles,
+            headroom: Vec::new(),
         })
     };
     workloads.iter().filter_map(first).collect()

@@ -43,6 +43,8 @@ enum Quantity {
     WavefrontInstructions,
     ThreadInstructions,
     Occupancy,
+    KernelCycles,
+    KernelOccupancy,
     Energy,
     Edp,
 }
@@ -143,10 +145,15 @@ impl Term {
 
     fn unfit_for_launches(&self) -> Option<&'static str> {
         match self {
-            Self::Whole(Quantity::Seconds) => Some("seconds"),
-            Self::Whole(Quantity::Occupancy) => Some("occupancy"),
-            Self::Whole(Quantity::Energy) | Self::Energy(_) => Some("energy"),
-            Self::Whole(Quantity::Edp) => Some("edp"),
+            Self::Whole(
+                quantity @ (Quantity::Seconds
+                | Quantity::Occupancy
+                | Quantity::KernelCycles
+                | Quantity::KernelOccupancy
+                | Quantity::Energy
+                | Quantity::Edp),
+            ) => Some(quantity.name()),
+            Self::Energy(_) => Some("energy"),
             Self::Kernels(..) => Some("kernels"),
             Self::Negated(inner) => inner.unfit_for_launches(),
             Self::Binary(_, left, right) => left
@@ -247,16 +254,24 @@ impl<'r> Scope<'r> {
 
 impl Quantity {
     /// Function names as written in expressions.
-    const ALL: [(&'static str, Self); 8] = [
+    const ALL: [(&'static str, Self); 10] = [
         ("cycles", Self::Cycles),
         ("ipc", Self::Ipc),
         ("seconds", Self::Seconds),
         ("wavefront_instructions", Self::WavefrontInstructions),
         ("thread_instructions", Self::ThreadInstructions),
         ("occupancy", Self::Occupancy),
+        ("kernel_cycles", Self::KernelCycles),
+        ("kernel_occupancy", Self::KernelOccupancy),
         ("energy", Self::Energy),
         ("edp", Self::Edp),
     ];
+
+    fn name(self) -> &'static str {
+        let mut all = Self::ALL.into_iter();
+        all.find(|(_, known)| *known == self)
+            .map_or("", |(name, _)| name)
+    }
 
     fn of(self, scope: Scope<'_>) -> Value {
         match (self, scope) {
@@ -286,11 +301,21 @@ impl Quantity {
             }
             (Self::Seconds, Scope::Run(run)) => Ok(Some(run.simulated_s)),
             (Self::Occupancy, Scope::Run(run)) => Ok(run.occupancy),
+            (Self::KernelCycles, Scope::Run(run)) => {
+                Ok(run.kernel_time.as_ref().map(|time| time.cycles as f64))
+            }
+            (Self::KernelOccupancy, Scope::Run(run)) => {
+                Ok(run.kernel_time.as_ref().and_then(|time| time.occupancy))
+            }
             (Self::Energy, scope) => Ok(Some(scope.energy()?.total_j)),
             (Self::Edp, scope) => Ok(Some(scope.energy()?.edp_js)),
-            (Self::Seconds | Self::Occupancy, Scope::Launches(..)) => {
-                Err("`seconds` and `occupancy` are available for whole runs only".to_owned())
-            }
+            (
+                Self::Seconds | Self::Occupancy | Self::KernelCycles | Self::KernelOccupancy,
+                Scope::Launches(..),
+            ) => Err(format!(
+                "`{}` is available for whole runs only",
+                self.name()
+            )),
         }
     }
 }

@@ -33,6 +33,7 @@ pub(crate) fn record() -> Record {
         "schema_version": 2, "scenario": "s.ron", "status": "done", "cycles": 1000, "simulated_s": 0.5,
         "wavefront_instructions": 4000, "thread_instructions": 100000, "ipc": 4.0, "occupancy": 0.5,
         "core_clock": "core", "stats": {},
+        "kernel_time": {"cycles": 800, "run_cycles": 1000, "occupancy": 0.625, "slots": {}},
         "kernels": [
             {"number": 0, "name": "one", "grid": [1, 1, 1], "block": [1, 1, 1], "cycles": 310,
              "run_cycles": 300, "wavefront_instructions": 1500, "thread_instructions": 1},
@@ -80,6 +81,8 @@ fn every_function_gives_what_its_name_says() {
         ("8 / 4 / 2", 1.0),
         ("8 - 4 - 2", 2.0),
         ("occupancy", 0.5),
+        ("kernel_cycles", 800.0),
+        ("kernel_occupancy", 0.625),
     ] {
         assert_eq!(value(text), Ok(Some(expected)), "{text}");
     }

@@ -36,7 +36,8 @@ use crate::read::{Experiment, level_name, plain};
 pub struct Plan {
     /// Distinct runs, ordered so that those of one trace are consecutive.
     pub runs: Vec<PlannedRun>,
-    /// All requested runs, in the order of the file: workloads, pairs, levels, variants, controls.
+    /// All requested runs, in the order of the file: workloads, pairs, levels, variants, controls,
+    /// headroom.
     pub ids: Vec<RunId>,
     /// Draws that do not apply to a workload: its name and the path.
     pub left_out: Vec<(String, String)>,
@@ -106,6 +107,7 @@ impl Plan {
         let mut problems = Problems::default();
         let mut left_out = Vec::new();
         let machines = machines(&experiment.file);
+        let headroom = points::headroom(experiment);
         let mut wanted = Vec::new();
         for (name, workload) in &experiment.file.workloads {
             let parameters = match parameters(experiment, workload, budget) {
@@ -122,7 +124,7 @@ impl Plan {
                 workload,
                 parameters: &parameters,
             };
-            wanted.extend(runs.of(&machines, &mut left));
+            wanted.extend(runs.of(&machines, &headroom, &mut left));
             left_out.extend(left.into_iter().map(|path| (name.value.clone(), path)));
         }
         problems.none()?;
@@ -156,7 +158,9 @@ impl Plan {
         let names = built[..points]
             .iter()
             .map(|run| run.id.point.variant.clone());
-        let statistics = names.zip(machines).collect();
+        let statistics = names.zip(machines);
+        let statistics = statistics.filter(|(variant, _)| experiment.file.compares(variant));
+        let statistics = statistics.collect();
         let known = each(&wanted, threads, interrupt, |run| {
             read(&run.variation, budget)
         });
@@ -218,7 +222,13 @@ struct Runs<'a> {
 }
 
 impl Runs<'_> {
-    fn of(&self, machines: &[Machine], left_out: &mut Vec<String>) -> Vec<RequestedRun> {
+    /// Returns the runs of all machines, and one of each for headroom.
+    fn of(
+        &self,
+        machines: &[Machine],
+        headroom: &[Machine],
+        left_out: &mut Vec<String>,
+    ) -> Vec<RequestedRun> {
         let file = &self.experiment.file;
         let pairs = pairs(file);
         let mut runs = Vec::new();
@@ -229,6 +239,10 @@ impl Runs<'_> {
                 if pair == 0 && file.confirm.is_some() && !machine.point.control {
                     runs.push(self.run(machine, pair, &draws, true));
                 }
+            }
+            if pair == 0 {
+                let of_headroom = headroom.iter();
+                runs.extend(of_headroom.map(|machine| self.run(machine, pair, &draws, false)));
             }
         }
         runs

@@ -1,9 +1,10 @@
-//! Machines of an experiment: every variant and control at every level.
+//! Machines of an experiment: every variant and control at every level, and those for headroom.
 
 use warpweave_params::{Node, Placed};
 
-use crate::file::{Combine, ExperimentFile};
+use crate::file::{Combine, ExperimentFile, Sets};
 use crate::model::Point;
+use crate::read::Experiment;
 
 /// Overrides in order, with their positions in the file.
 pub(crate) type Overrides = Vec<(Placed<String>, Node)>;
@@ -48,6 +49,29 @@ pub(crate) fn machines(file: &ExperimentFile) -> Vec<Machine> {
         }
     }
     machines
+}
+
+/// Returns the machines for headroom: the baseline with further overrides.
+pub(crate) fn headroom(experiment: &Experiment) -> Vec<Machine> {
+    let file = &experiment.file;
+    let all = machines(file);
+    let baseline = all
+        .first()
+        .map(|first| experiment.baseline.of(&first.point));
+    let mut all = all.into_iter();
+    let Some(baseline) = all.find(|machine| Some(&machine.point) == baseline.as_ref()) else {
+        return Vec::new();
+    };
+    let machine = |(name, sets): &(Placed<String>, Sets)| Machine {
+        point: Point {
+            variant: name.value.clone(),
+            control: true,
+            levels: baseline.point.levels.clone(),
+        },
+        named: name.clone(),
+        sets: baseline.sets.iter().chain(sets).cloned().collect(),
+    };
+    file.headroom.machines.iter().map(machine).collect()
 }
 
 /// Returns the points alone, first variants, then controls.

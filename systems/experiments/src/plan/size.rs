@@ -113,7 +113,9 @@ fn runs(file: &ExperimentFile) -> Option<u128> {
     let confirming = if file.confirm.is_some() { variants } else { 0 };
     let machines = (variants + controls) * pairs + confirming;
     let workloads = file.workloads.iter().count() as u128;
-    combinations(file)?.checked_mul(machines.checked_mul(workloads)?)
+    let compared = combinations(file)?.checked_mul(machines.checked_mul(workloads)?)?;
+    let headroom = file.headroom.machines.iter().count() as u128;
+    compared.checked_add(headroom.checked_mul(workloads)?)
 }
 
 /// Returns a bound on the bytes of one run's plan.
@@ -132,7 +134,7 @@ fn run_bytes(file: &ExperimentFile) -> usize {
         };
         COPIES * (size_of::<(String, String)>() + name.value.len() + text) + overrides
     });
-    let points = [&file.variants, &file.controls];
+    let points = [&file.variants, &file.controls, &file.headroom.machines];
     let points = points.into_iter().flat_map(|named| named.iter());
     let of_workload = |workload: &StatedWorkload| bytes_of(&workload.sets);
     let draws = file.perturb.iter().flat_map(|perturb| perturb.draws.iter());

@@ -82,11 +82,16 @@ pub fn write(
     figures.extend(slots(study));
     let html = page::page(study, series, provenance, published, &figures);
     let mut tables = vec![("scale.csv".to_owned(), tables::scale_csv(study))];
+    let headroom = tables::headroom_csv(study);
+    tables.extend(headroom.map(|table| ("headroom.csv".to_owned(), table)));
     if let Some(energy) = &study.energy {
         tables.push(("energy.csv".to_owned(), tables::energy_csv(energy)));
     }
     if study.metrics.iter().any(|metric| metric.launches.is_some()) {
         tables.push(("launches.csv".to_owned(), tables::launches_csv(study)));
+    }
+    if study.claims.iter().any(|claim| !claim.gates.is_empty()) {
+        tables.push(("gates.csv".to_owned(), tables::gates_csv(study)));
     }
     if !study.shares.is_empty() {
         tables.push(("shares.csv".to_owned(), tables::shares_csv(&study.shares)));
@@ -162,7 +167,7 @@ fn bars(study: &Study, metric: &StudiedMetric, published: Option<&Published>) ->
     groups.push("mean".to_owned());
     let shown = study.points.iter().enumerate();
     let series = shown
-        .filter(|(_, point)| !point.control)
+        .filter(|(at, point)| !point.control && metric.rows[*at].is_measured)
         .map(|(at, point)| {
             let of = |workload| published?.of(&metric.name, &point.name, workload);
             let names = groups[..groups.len() - 1].iter();

@@ -5,8 +5,8 @@ use warpweave_params::printable_lines;
 
 use super::number::number;
 use super::published::{Beside, Published};
-use super::tables::{SCALE_HEADS, SCALE_WORDS, scale_rows};
-use super::text::{FAR, left_out};
+use super::tables::{HEADROOM_WORDS, SCALE_HEADS, SCALE_WORDS, scale_rows};
+use super::text::{FAR, below_gates, left_out};
 use super::{file_name, unit};
 use crate::judge::{
     BaselineRun, Bounds, Extreme, Interval, JudgedClaim, StudiedEnergy, StudiedMetric,
@@ -56,10 +56,12 @@ pub(super) fn page(
                 h1 { (study.summary) }
                 (what_was_compared(study))
                 (scale(study))
+                (headroom(study))
                 (resolution(study))
                 h2 { "Claims" }
                 @if study.claims.is_empty() { p { "None were made." } }
                 @else { (claims(study)) }
+                @if let (below, gated @ 1..) = study.below_gates() { p { (below_gates(below, gated)) "." } }
                 @if let Some(forest) = figure("claims.svg") {
                     (forest)
                     p.small { "Squares are medians, lines are 95 % confidence intervals, vertical marks are margins." }
@@ -156,6 +158,22 @@ fn scale(study: &Study) -> Markup {
     } }
 }
 
+fn headroom(study: &Study) -> Markup {
+    let known = |value: Option<f64>| value.map_or_else(|| "—".to_owned(), number);
+    let first = study.work.iter().find_map(|work| work.headroom.first());
+    html! { @if let Some(first) = first {
+        h2 { "Headroom" }
+        div.wide { table {
+            tr { th { "workload" } th.text { "machine" } th { "speed" } @for (name, _) in &first.shown { th { (name) } } }
+            @for work in &study.work { @for row in &work.headroom { tr {
+                td { (work.workload) } td.text { (row.machine) } td { (known(row.speed)) }
+                @for (_, value) in &row.shown { td { (known(*value)) } }
+            } } }
+        } }
+        p.small { (HEADROOM_WORDS) "." }
+    } }
+}
+
 fn resolution(study: &Study) -> Markup {
     html! {
         h2 { "Resolution" }
@@ -202,7 +220,8 @@ fn a_claim(count: usize, claim: &JudgedClaim) -> Markup {
     html! { tr {
         td { (count) }
         td.text { (claim.name) br; code { (claim.claim) } }
-        td.text { (verdict(claim.verdict)) @if !claim.because.is_empty() { br; span.small { (claim.because) } } }
+        td.text { (verdict(claim.verdict)) @if !claim.because.is_empty() { br; span.small { (claim.because) } }
+            @for gate in claim.gates.iter().filter(|gate| gate.is_met()) { br; span.small { "gate met: " (gate) } } }
         td { (claim.effect.map_or_else(String::new, in_words)) }
         td { (claim.margin.map_or_else(String::new, number)) }
         td { (claim.resolution.map_or_else(String::new, number)) }
@@ -231,6 +250,7 @@ fn results(study: &Study, metric: &StudiedMetric, figure: Option<Markup>) -> Mar
                 @for interval in std::iter::once(&row.mean).chain(&row.workloads) {
                     @match interval {
                         Some(interval) => { td title=(in_words(*interval)) { (number(interval.median)) } }
+                        None if !row.is_measured => { td { "—" } }
                         None => { td { "undefined" } }
                     }
                 }
@@ -259,12 +279,16 @@ fn groups(study: &Study, metric: &StudiedMetric) -> Markup {
     html! {
         div.wide { table {
             tr { th { "group" } th.text { "" } th { "mean" } th { "least" } th { "most" } }
-            @for group in &metric.groups { @for (point, row) in study.points.iter().zip(&group.rows) { tr {
-                td { (group.name) }
-                td.text { (point.name) @if point.control { span.small { " control" } } }
-                td { (row.mean.map_or_else(|| "undefined".to_owned(), in_words)) }
-                (cell(&row.least)) (cell(&row.most))
-            } } }
+            @for group in &metric.groups {
+                @for (at, (point, row)) in study.points.iter().zip(&group.rows).enumerate() {
+                    @if metric.rows[at].is_measured { tr {
+                        td { (group.name) }
+                        td.text { (point.name) @if point.control { span.small { " control" } } }
+                        td { (row.mean.map_or_else(|| "undefined".to_owned(), in_words)) }
+                        (cell(&row.least)) (cell(&row.most))
+                    } }
+                }
+            }
         } }
         @if let Some(launches) = &metric.launches { p.small { (left_out(launches)) "." } }
     }

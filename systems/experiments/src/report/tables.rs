@@ -40,6 +40,11 @@ const ENERGY: [&str; 7] = [
     "high",
 ];
 
+/// Column names of the file `gates.csv`.
+const GATES: [&str; 9] = [
+    "finding", "metric", "of", "relation", "bound", "median", "low", "high", "met",
+];
+
 /// Column names of the file `launches.csv`.
 const LAUNCHES: [&str; 9] = [
     "metric", "point", "workload", "group", "launch", "kernel", "median", "least", "most",
@@ -76,6 +81,9 @@ pub(crate) const SCALE_HEADS: [&str; 10] = [
 
 /// Explanation of the scale table's columns for readers.
 pub(crate) const SCALE_WORDS: &str = "Global memory of the baseline's first pair, from its trace and independent of timing. Line accesses are counted per instruction, work-group by work-group. Cold: the first access to a line. In an L1, in the L2 and beyond: later accesses, by reuse distance, which is the number of distinct lines accessed in between (the median is of these distances). Idle end, for workloads with few work-groups per unit: issue slots without any wavefront, over the whole run.";
+
+/// Explanation of the headroom table for readers.
+pub(crate) const HEADROOM_WORDS: &str = "headroom of the programs: one run each on the baseline with further overrides; speed is the inverse of the cycles in which kernels ran, relative to the baseline";
 
 /// Returns a row for each program; empty if they were not measured.
 pub(crate) fn scale_rows(study: &Study) -> Vec<ScaleRow> {
@@ -157,6 +165,24 @@ pub(super) fn scale_csv(study: &Study) -> String {
     table.take()
 }
 
+/// Returns the contents of `headroom.csv`: a row for each machine and program. Unknown values are
+/// empty.
+pub(super) fn headroom_csv(study: &Study) -> Option<String> {
+    let first = study.work.iter().find_map(|work| work.headroom.first())?;
+    let mut columns = vec!["workload", "machine", "speed"];
+    columns.extend(first.shown.iter().map(|(name, _)| name.as_str()));
+    let mut table = CsvTable::new(&columns);
+    let text = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+    for work in &study.work {
+        for row in &work.headroom {
+            let mut fields = vec![work.workload.clone(), row.machine.clone(), text(row.speed)];
+            fields.extend(row.shown.iter().map(|(_, value)| text(*value)));
+            table.row(fields);
+        }
+    }
+    Some(table.take())
+}
+
 /// Returns the contents of `energy.csv`: ratios over the ranges of all coefficients, then of each
 /// alone.
 pub(super) fn energy_csv(energy: &StudiedEnergy) -> String {
@@ -180,6 +206,31 @@ pub(super) fn energy_csv(energy: &StudiedEnergy) -> String {
                 high: at_least.max(*at_most),
             };
             line([&row.point, "mean", "energy", coefficient], alone);
+        }
+    }
+    table.take()
+}
+
+/// Returns the contents of `gates.csv`: every gate of every finding. Undefined values are empty.
+pub(super) fn gates_csv(study: &Study) -> String {
+    let mut table = CsvTable::new(&GATES);
+    for claim in &study.claims {
+        for gate in &claim.gates {
+            let known = |of: fn(Interval) -> f64| {
+                let value = gate.value.map(of);
+                value.map_or_else(String::new, |value| value.to_string())
+            };
+            table.row([
+                &claim.name,
+                &gate.metric,
+                &gate.of,
+                gate.relation(),
+                &gate.bound.to_string(),
+                &known(|value| value.median),
+                &known(|value| value.low),
+                &known(|value| value.high),
+                &u8::from(gate.is_met()).to_string(),
+            ]);
         }
     }
     table.take()

@@ -4,7 +4,7 @@ use warpweave_params::Placed;
 use super::tables::scale_rows;
 use super::*;
 use crate::judge::tests::study;
-use crate::judge::{BaselineRun, Bounds, EnergyRow};
+use crate::judge::{BaselineRun, Bounds, EnergyRow, HeadroomRow};
 use crate::model::EqualPairs;
 use crate::scale::{Caches, Footprint, Program, Scale};
 
@@ -96,6 +96,7 @@ fn few_work_groups_for_each_unit_are_told() {
             slots_without_wavefront: None,
             wavefront_instructions: 4,
             cycles: 5,
+            headroom: Vec::new(),
         }];
         write(&study, &series(), &Vec::new(), None).html
     };
@@ -142,6 +143,7 @@ fn the_scale_of_programs_is_the_same_in_text_page_and_table() {
         slots_without_wavefront: Some(0.25),
         wavefront_instructions: 4,
         cycles: 5,
+        headroom: Vec::new(),
     }];
     let written = write(&study, &series(), &Vec::new(), None);
     let text = super::text(&study);
@@ -222,4 +224,43 @@ fn no_name_steers_a_terminal_or_a_spreadsheet() {
     }
     let claims = crate::store::claims_csv(&study.claim_rows());
     assert!(claims.contains("\n'-c\\u{1b}[2J,"), "{claims}");
+}
+
+#[test]
+fn headroom_is_the_same_in_text_page_and_table() {
+    let mut study = study();
+    let row = |machine: &str, speed, hits| HeadroomRow {
+        machine: machine.to_owned(),
+        speed,
+        shown: vec![("L1 hits and merges".to_owned(), hits)],
+    };
+    let work = |workload: &str, headroom| BaselineRun {
+        workload: workload.to_owned(),
+        kernels: "k".to_owned(),
+        launches: 1,
+        work_groups: 2,
+        work_groups_per_unit: Some(2.0),
+        slots_without_wavefront: Some(0.25),
+        wavefront_instructions: 4,
+        cycles: 5,
+        headroom,
+    };
+    let first = vec![
+        row("D", Some(1.0), Some(0.5)),
+        row("infinite L1", Some(1.9), Some(0.75)),
+    ];
+    let second = vec![row("D", Some(1.0), None), row("infinite L1", None, None)];
+    study.work = vec![work("a", first), work("longer", second)];
+    let written = write(&study, &series(), &Vec::new(), None);
+    let text = super::text(&study);
+    let text = &text[text.find("headroom of").unwrap()..];
+    let text = text.split("\n\n").next().unwrap();
+    let table = written
+        .tables
+        .iter()
+        .find(|(name, _)| name == "headroom.csv");
+    insta::assert_snapshot!(format!("{text}\n\n{}", table.unwrap().1));
+    for cell in ["infinite L1", "1.9000", "0.7500", "—"] {
+        assert!(written.html.contains(&format!(">{cell}</td>")), "{cell}");
+    }
 }

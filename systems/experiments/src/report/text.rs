@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use warpweave_params::printable_lines;
 
 use super::number::number;
-use super::tables::{SCALE_HEADS, scale_rows};
+use super::tables::{HEADROOM_WORDS, SCALE_HEADS, scale_rows};
 use crate::judge::{
     Bounds, Extreme, Interval, JudgedClaim, StudiedEnergy, StudiedLaunches, StudiedMetric,
     StudiedShares, Study,
@@ -40,6 +40,7 @@ fn write(study: &Study, out: &mut String) -> fmt::Result {
         writeln!(out, "warning: {equal}")?;
     }
     write_scale(study, out)?;
+    write_headroom(study, out)?;
     for metric in &study.metrics {
         write_metric(study, out, metric)?;
     }
@@ -56,7 +57,16 @@ fn write(study: &Study, out: &mut String) -> fmt::Result {
     study
         .claims
         .iter()
-        .try_for_each(|claim| write_claim(out, claim))
+        .try_for_each(|claim| write_claim(out, claim))?;
+    match study.below_gates() {
+        (_, 0) => Ok(()),
+        (below, gated) => writeln!(out, "{}", below_gates(below, gated)),
+    }
+}
+
+/// Counts the findings that a gate makes void.
+pub(super) fn below_gates(below: usize, gated: usize) -> String {
+    format!("{below} of {gated} findings with gates are void because a gate is not met")
 }
 
 fn write_scale(study: &Study, out: &mut String) -> fmt::Result {
@@ -87,6 +97,45 @@ fn write_scale(study: &Study, out: &mut String) -> fmt::Result {
     Ok(())
 }
 
+/// Writes what the programs gain on machines for headroom.
+fn write_headroom(study: &Study, out: &mut String) -> fmt::Result {
+    let rows = study.work.iter().flat_map(|work| &work.headroom);
+    let Some(first) = rows.clone().next() else {
+        return Ok(());
+    };
+    writeln!(out, "\n{HEADROOM_WORDS}")?;
+    let names = study.work.iter().map(|work| work.workload.chars().count());
+    let width = names.max().unwrap_or(0).min(40);
+    let machines = rows.map(|row| row.machine.chars().count());
+    let machine_width = machines.max().unwrap_or(0).min(40);
+    write!(
+        out,
+        "  {:<width$}  {:<machine_width$}  {:>9}",
+        "", "", "speed"
+    )?;
+    for (name, _) in &first.shown {
+        write!(out, "  {name:>9}")?;
+    }
+    out.push('\n');
+    let known = |value: Option<f64>| value.map_or_else(|| "—".to_owned(), number);
+    for work in &study.work {
+        for (at, row) in work.headroom.iter().enumerate() {
+            let name = if at == 0 { work.workload.as_str() } else { "" };
+            let (machine, speed) = (&row.machine, known(row.speed));
+            write!(
+                out,
+                "  {name:<width$}  {machine:<machine_width$}  {speed:>9}"
+            )?;
+            for (name, value) in &row.shown {
+                let width = name.chars().count().max(9);
+                write!(out, "  {:>width$}", known(*value))?;
+            }
+            out.push('\n');
+        }
+    }
+    Ok(())
+}
+
 fn write_metric(study: &Study, out: &mut String, metric: &StudiedMetric) -> fmt::Result {
     write!(out, "\n{}: {}", metric.name, metric.mean)?;
     if !metric.unit.is_empty() && !metric.is_ratio {
@@ -109,6 +158,7 @@ fn write_metric(study: &Study, out: &mut String, metric: &StudiedMetric) -> fmt:
                 number(mean.low),
                 number(mean.high)
             )?,
+            None if !row.is_measured => writeln!(out, "  {:<width$}          —{kind}", point.name)?,
             None => writeln!(out, "  {:<width$}  undefined{kind}", point.name)?,
         }
     }
@@ -145,20 +195,23 @@ fn write_groups(study: &Study, out: &mut String, metric: &StudiedMetric) -> fmt:
             "    {:<width$}  {:>9}  {:>9}  {:>9}",
             "", "mean", "least", "most"
         )?;
-        for (point, row) in study.points.iter().zip(&group.rows) {
+        for (at, (point, row)) in study.points.iter().zip(&group.rows).enumerate() {
+            if !metric.rows[at].is_measured {
+                continue;
+            }
             let (Some(mean), Some(least), Some(most)) = (row.mean, &row.least, &row.most) else {
                 writeln!(out, "    {:<width$}  undefined", point.name)?;
                 continue;
             };
-            writeln!(
-                out,
+            let line = format!(
                 "    {:<width$}  {:>9}  {:>9}  {:>9}  {}",
                 point.name,
                 number(mean.median),
                 number(least.value.median),
                 number(most.value.median),
                 places(least, most)
-            )?;
+            );
+            writeln!(out, "{}", line.trim_end())?;
         }
     }
     metric
@@ -167,10 +220,10 @@ fn write_groups(study: &Study, out: &mut String, metric: &StudiedMetric) -> fmt:
         .map_or(Ok(()), |launches| writeln!(out, "  {}", left_out(launches)))
 }
 
-/// Names the places of the least and the largest value.
+/// Names the places of the least and the largest value, unless they are equal.
 fn places(least: &Extreme, most: &Extreme) -> String {
-    if least.place == most.place {
-        return least.place.clone();
+    if least.value == most.value {
+        return String::new();
     }
     format!("least: {}; most: {}", least.place, most.place)
 }
@@ -294,6 +347,9 @@ fn write_claim(out: &mut String, claim: &JudgedClaim) -> fmt::Result {
     }
     if !claim.because.is_empty() {
         words.push(claim.because.clone());
+    }
+    for gate in claim.gates.iter().filter(|gate| gate.is_met()) {
+        words.push(format!("gate met: {gate}"));
     }
     if let Some((name, verdict, effect)) = &claim.control {
         let effect = effect.map_or_else(String::new, |effect| format!(" at {:+.4}", effect.median));
