@@ -9,6 +9,9 @@
 //!   event_context.rs  what they may ask for when they are told something
 //!   chain.rs         the policies of a cache, one owner per decision
 //!   set_duel.rs      a building block: sets that compete, over several slices
+//!   regions.rs       a building block: the allocations of the program, numbered
+//!   tracking.rs      a building block: what is learned of regions or instructions
+//!   request_bits.rs  flags on which policies of several caches agree
 //!   static_bypass.rs  reuse_bypass.rs  fetch_granularity.rs     policies
 //! ```
 //!
@@ -40,12 +43,15 @@ mod event_context;
 mod events;
 mod fetch_granularity;
 mod open;
+pub mod regions;
+pub mod request_bits;
 mod reuse_bypass;
 mod role;
 pub mod set_duel;
 mod static_bypass;
 #[cfg(test)]
 mod tests;
+pub mod tracking;
 
 use warpweave_framework::Registry;
 
