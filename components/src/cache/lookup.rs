@@ -304,12 +304,14 @@ impl Lookup {
         mshr
     }
 
-    /// Notes that words of the line of an MSHR are requested, and returns the line's address.
+    /// Notes that words of the line of an MSHR are requested. Returns the line's address and the
+    /// flags that every request for the line carries.
     #[inline]
-    pub(super) fn request(&mut self, mshr: Id, words: u32) -> u64 {
+    pub(super) fn request(&mut self, mshr: Id, words: u32, flags: u16) -> (u64, u16) {
         let entry = self.mshrs.entry_mut(mshr);
-        entry.requested |= words;
-        self.layout.address(entry.line)
+        entry.requested.words |= words;
+        entry.requested.flags |= flags;
+        (self.layout.address(entry.line), entry.requested.flags)
     }
 
     /// Marks the line of an MSHR as wanted by a prefetcher alone.
@@ -350,7 +352,7 @@ impl Lookup {
             role.requested
         } else {
             let more = if self.waits_for_lines {
-                entry.requested
+                entry.requested.words
             } else {
                 0
             };
@@ -363,7 +365,7 @@ impl Lookup {
             if !through {
                 entry.dirty |= access.words;
             }
-            let is_present = entry.progress.words != 0 || entry.requested == 0;
+            let is_present = entry.progress.words != 0 || entry.requested.words == 0;
             // Earlier waiters are answered from the fill; the line has been brought up to date.
             if let (Some(slot), true) = (entry.slot, is_present) {
                 let state = self.tags.state_mut(slot);

@@ -58,6 +58,15 @@ pub struct FillProgress {
     pub acked_by: Option<Level>,
 }
 
+/// Words of a line requested from the next level, with the flags that policies gave the requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Requested {
+    /// Mask of the words that were requested so far.
+    pub words: u32,
+    /// Flags of the line's first request, which all later ones carry too.
+    pub flags: u16,
+}
+
 /// MSHR entry: one line in flight.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Entry {
@@ -65,8 +74,8 @@ pub struct Entry {
     pub line: u64,
     /// Place reserved for the line, or in which it has been installed.
     pub slot: Option<Slot>,
-    /// Words requested from the next level.
-    pub requested: u32,
+    /// Words requested from the next level, with their flags.
+    pub requested: Requested,
     /// Words and acknowledgements received so far.
     pub progress: FillProgress,
     /// Words written by merged requests or by hits on the part of the line already present.
@@ -114,7 +123,7 @@ pub struct MshrFile {
 const NEW: Entry = Entry {
     line: 0,
     slot: None,
-    requested: 0,
+    requested: Requested { words: 0, flags: 0 },
     progress: FillProgress {
         words: 0,
         acks: 0,
@@ -159,7 +168,7 @@ impl Entry {
     #[inline]
     fn is_complete(&self) -> bool {
         self.replies == 0
-            && self.progress.words == self.requested
+            && self.progress.words == self.requested.words
             && self.progress.acks == self.acks_expected
     }
 }
@@ -207,7 +216,7 @@ impl MshrFile {
                 .flow(Some(transaction(line, &entry.source)))
                 .number("line", line)
                 .waits(match entry.progress.filled_by {
-                    None if entry.progress.words != entry.requested => Some("fill"),
+                    None if entry.progress.words != entry.requested.words => Some("fill"),
                     _ if entry.progress.acks != entry.acks_expected => Some("acknowledgement"),
                     _ => None,
                 });

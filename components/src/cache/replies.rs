@@ -181,7 +181,7 @@ impl ReplyQueue {
         let Some(&entry) = store.lookup.mshrs().get(mshr) else {
             return false;
         };
-        let missing = entry.requested & !entry.progress.words;
+        let missing = entry.requested.words & !entry.progress.words;
         let came = words & missing;
         if layout.address(entry.line) != address
             || !store.misses.cutter().is_reply(unit, came, missing)

@@ -121,7 +121,7 @@ impl Controller {
         if !lookup.mshrs().can_join(mshr) {
             return Err(Blocked::Merges);
         }
-        let wanted = wanted & !entry.requested;
+        let wanted = wanted & !entry.requested.words;
         if wanted != 0 {
             let misses = &self.store.misses;
             misses.room(misses.pieces(wanted), 0)?;

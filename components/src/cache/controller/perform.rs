@@ -198,8 +198,9 @@ impl Controller {
             RequestKind::Prefetch => RequestKind::Prefetch,
             _ => RequestKind::Read,
         };
+        let (line, flags) = self.store.lookup.request(mshr, words, flags);
         let fetch = MemRequest {
-            line: self.store.lookup.request(mshr, words),
+            line,
             words,
             kind,
             write_sequence: 0,

@@ -1,9 +1,10 @@
 //! Tests of policy chains and the library's policies on a test bench, and of test-only policies
-//! ([`exclusive`], [`duel`], [`tag_extension`], [`wishes`]).
+//! ([`exclusive`], [`duel`], [`tag_extension`], [`actions`]).
 
 mod actions;
 mod duel;
 mod exclusive;
+mod request_flags;
 mod tag_extension;
 
 use warpweave_framework::{
