@@ -52,6 +52,7 @@ impl Kind for Cache {
             ways: spec.ways,
             partitions: spec.partitions(),
             line_bytes: spec.line_bytes,
+            sector_bytes: spec.sector(),
             interleave: spec.interleave,
         };
         let build = |number: usize, policy: &Policy<CachePolicies>| {

@@ -242,6 +242,7 @@ impl LineStore {
         let set = tags.set_of(entry.line);
         Fill {
             prefetched: entry.prefetched,
+            closed: !entry.is_open(),
             set,
             global_set: self.hooks.site().global_set(entry.line, set),
             line: entry.line,

@@ -31,6 +31,9 @@ pub struct Fill {
     pub first: bool,
     /// True if a prefetcher requested the line and no demand request has joined.
     pub prefetched: bool,
+    /// True if a request that was forwarded closed the line to others. It gets no place then, and
+    /// may be in flight a second time.
+    pub closed: bool,
     /// Source that caused the fetch: the owner of the line.
     pub source: Source,
     /// Flags carried by the fill response.

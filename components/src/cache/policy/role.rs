@@ -31,6 +31,8 @@ pub struct CacheSite {
     pub partitions: u32,
     /// Bytes per line: a power of two from 4 to 128.
     pub line_bytes: u32,
+    /// Bytes per sector, the least that a miss fetches; those of the line without sectors.
+    pub sector_bytes: u32,
     /// Interleaving of addresses over slices, if the cache is one of several.
     pub interleave: Option<Interleave>,
 }
@@ -78,6 +80,7 @@ mod tests {
             ways: 4,
             partitions: 1,
             line_bytes: 128,
+            sector_bytes: 32,
             interleave: Some(Interleave::in_turn(256, 6)),
         }
     }
