@@ -49,6 +49,12 @@ impl Geometry {
 pub struct Slot(u32);
 
 impl Slot {
+    /// Creates the place with this number, for tests of policies without a cache.
+    #[cfg(test)]
+    pub(super) fn at(index: u32) -> Self {
+        Self(index)
+    }
+
     /// Returns the number of the place within the whole array.
     #[inline]
     pub fn index(self) -> usize {

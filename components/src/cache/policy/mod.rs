@@ -12,7 +12,9 @@
 //!   regions.rs       a building block: the allocations of the program, numbered
 //!   tracking.rs      a building block: what is learned of regions or instructions
 //!   request_bits.rs  flags on which policies of several caches agree
+//!   chance.rs  instructions.rs                               small building blocks
 //!   static_bypass.rs  reuse_bypass.rs  fetch_granularity.rs     policies
+//!   memory_address_table.rs  adaptive_bypass.rs  optimal_bypass.rs  random_bypass.rs
 //! ```
 //!
 //! A new policy needs a file with a specification, an `impl CachePolicy` and an `impl PolicyKind`.
@@ -37,12 +39,18 @@
 //! | [`Field::Drop`] | does a clean line leave when it has answered a read? | no |
 //! | [`Field::ResponseFlags`] | which flags go up with the answer of a hit? | none |
 
+mod adaptive_bypass;
 mod chain;
+mod chance;
 mod decisions;
 mod event_context;
 mod events;
 mod fetch_granularity;
+mod instructions;
+mod memory_address_table;
 mod open;
+mod optimal_bypass;
+mod random_bypass;
 pub mod regions;
 pub mod request_bits;
 mod reuse_bypass;
@@ -55,12 +63,17 @@ pub mod tracking;
 
 use warpweave_framework::Registry;
 
+pub use self::adaptive_bypass::{AdaptiveBypass, AdaptiveBypassSpec};
 pub(super) use self::chain::PolicyChain;
 pub use self::decisions::{EvictDecision, Field, FillDecision, MissDecision, ResponseDecision};
 pub use self::event_context::{EVENTS_MAX, EventContext, Outbox, PUBLISHERS_MAX, PublishedValues};
 pub use self::events::{Cause, Eviction, Fill, Swap, TagLookup};
 pub use self::fetch_granularity::{FetchGranularity, FetchGranularitySpec};
+pub use self::instructions::{Instructions, hash_key};
+pub use self::memory_address_table::{MemoryAddressTable, MemoryAddressTableSpec};
 pub use self::open::CachePolicy;
+pub use self::optimal_bypass::{OptimalBypass, OptimalBypassSpec};
+pub use self::random_bypass::{RandomBypass, RandomBypassSpec};
 pub use self::reuse_bypass::{ReuseBypass, ReuseBypassSpec};
 pub use self::role::{CachePolicies, CacheSite};
 pub use self::static_bypass::{StaticBypass, StaticBypassSpec};
@@ -70,4 +83,8 @@ pub fn register_policies(registry: &mut Registry) {
     registry.register_policy::<StaticBypass>();
     registry.register_policy::<ReuseBypass>();
     registry.register_policy::<FetchGranularity>();
+    registry.register_policy::<MemoryAddressTable>();
+    registry.register_policy::<AdaptiveBypass>();
+    registry.register_policy::<OptimalBypass>();
+    registry.register_policy::<RandomBypass>();
 }

@@ -1,9 +1,13 @@
 //! Tests of policy chains and the library's policies on a test bench, and of test-only policies
-//! ([`exclusive`], [`duel`], [`tag_extension`], [`actions`]).
+//! ([`exclusive`], [`duel`], [`tag_extension`], [`actions`]). Policies of bypass and granularity
+//! are [`given`] events, and compared with naive models on random traffic ([`replay`]).
 
 mod actions;
+mod bypass;
 mod duel;
 mod exclusive;
+mod given;
+mod replay;
 mod request_flags;
 mod tag_extension;
 
