@@ -12,9 +12,12 @@
 //!   regions.rs       a building block: the allocations of the program, numbered
 //!   tracking.rs      a building block: what is learned of regions or instructions
 //!   request_bits.rs  flags on which policies of several caches agree
-//!   chance.rs  instructions.rs                               small building blocks
+//!   touched.rs       a building block: sub-blocks that requests touch of each line
+//!   twin_bloom.rs    a building block: a set of lines that forgets
+//!   chance.rs  instructions.rs  sub_blocks.rs                   small building blocks
 //!   static_bypass.rs  reuse_bypass.rs  fetch_granularity.rs     policies
 //!   memory_address_table.rs  adaptive_bypass.rs  optimal_bypass.rs  random_bypass.rs
+//!   spatial_pattern.rs  bimodal_granularity.rs  neighbour_access.rs  sectors_touched.rs
 //! ```
 //!
 //! A new policy needs a file with a specification, an `impl CachePolicy` and an `impl PolicyKind`.
@@ -40,6 +43,7 @@
 //! | [`Field::ResponseFlags`] | which flags go up with the answer of a hit? | none |
 
 mod adaptive_bypass;
+mod bimodal_granularity;
 mod chain;
 mod chance;
 mod decisions;
@@ -48,6 +52,7 @@ mod events;
 mod fetch_granularity;
 mod instructions;
 mod memory_address_table;
+mod neighbour_access;
 mod open;
 mod optimal_bypass;
 mod random_bypass;
@@ -55,15 +60,21 @@ pub mod regions;
 pub mod request_bits;
 mod reuse_bypass;
 mod role;
+mod sectors_touched;
 pub mod set_duel;
+mod spatial_pattern;
 mod static_bypass;
+mod sub_blocks;
 #[cfg(test)]
 mod tests;
+mod touched;
 pub mod tracking;
+pub mod twin_bloom;
 
 use warpweave_framework::Registry;
 
 pub use self::adaptive_bypass::{AdaptiveBypass, AdaptiveBypassSpec};
+pub use self::bimodal_granularity::{BimodalGranularity, BimodalGranularitySpec};
 pub(super) use self::chain::PolicyChain;
 pub use self::decisions::{EvictDecision, Field, FillDecision, MissDecision, ResponseDecision};
 pub use self::event_context::{EVENTS_MAX, EventContext, Outbox, PUBLISHERS_MAX, PublishedValues};
@@ -71,12 +82,17 @@ pub use self::events::{Cause, Eviction, Fill, Swap, TagLookup};
 pub use self::fetch_granularity::{FetchGranularity, FetchGranularitySpec};
 pub use self::instructions::{Instructions, hash_key};
 pub use self::memory_address_table::{MemoryAddressTable, MemoryAddressTableSpec};
+pub use self::neighbour_access::{NeighbourAccess, NeighbourAccessSpec};
 pub use self::open::CachePolicy;
 pub use self::optimal_bypass::{OptimalBypass, OptimalBypassSpec};
 pub use self::random_bypass::{RandomBypass, RandomBypassSpec};
 pub use self::reuse_bypass::{ReuseBypass, ReuseBypassSpec};
 pub use self::role::{CachePolicies, CacheSite};
+pub use self::sectors_touched::SectorsTouched;
+pub use self::spatial_pattern::{SpatialPattern, SpatialPatternSpec};
 pub use self::static_bypass::{StaticBypass, StaticBypassSpec};
+pub use self::sub_blocks::SubBlocks;
+pub use self::touched::{LineUse, Touched, UseChange};
 
 /// Registers the policies of this folder.
 pub fn register_policies(registry: &mut Registry) {
@@ -87,4 +103,8 @@ pub fn register_policies(registry: &mut Registry) {
     registry.register_policy::<AdaptiveBypass>();
     registry.register_policy::<OptimalBypass>();
     registry.register_policy::<RandomBypass>();
+    registry.register_policy::<SpatialPattern>();
+    registry.register_policy::<BimodalGranularity>();
+    registry.register_policy::<NeighbourAccess>();
+    registry.register_policy::<SectorsTouched>();
 }

@@ -7,9 +7,11 @@ mod bypass;
 mod duel;
 mod exclusive;
 mod given;
+mod granularity;
 mod replay;
 mod request_flags;
 mod tag_extension;
+mod uses;
 
 use warpweave_framework::{
     NoFields, Policy, PolicyContext, PolicyKind, Sink, Source as BenchSource, SpecError, State,
