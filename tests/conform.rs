@@ -6,7 +6,15 @@ use warpweave_systems::standard_registry;
 
 /// Descriptions of policies that need more than their name, or that behave differently with other
 /// fields.
-const DESCRIPTIONS: [(&str, &str); 19] = [
+const DESCRIPTIONS: [(&str, &str); 28] = [
+    (
+        "AdaptiveBypass",
+        "AdaptiveBypass(first: 0.5, virtual: 0.5, least: 0.125)",
+    ),
+    (
+        "BimodalGranularity",
+        "BimodalGranularity(bits: 64, refresh: 4, skew: 0.5, window: 4)",
+    ),
     ("BankRoundRobin", "BankRoundRobin(hits: 2)"),
     ("DistributedBlock", "DistributedBlock"),
     ("DistributedBlock", "DistributedBlock(relax_last: true)"),
@@ -17,19 +25,41 @@ const DESCRIPTIONS: [(&str, &str); 19] = [
     ("Islip", "Islip(iterations: 2)"),
     ("LaPerm", "LaPerm(levels: 2, adoption: Literal)"),
     ("Laser", "Laser(parent_gone: LastUnit)"),
+    (
+        "MemoryAddressTable",
+        "MemoryAddressTable(entries: 8, block_bytes: 256)",
+    ),
+    (
+        "NeighbourAccess",
+        "NeighbourAccess(entries: 2, counter_max: 3, start: 1, threshold: 1)",
+    ),
+    (
+        "NeighbourAccess",
+        "NeighbourAccess(entries: 2, start: 9, dealt: true)",
+    ),
     ("NextLine", "NextLine(degree: 2)"),
+    (
+        "OptimalBypass",
+        "OptimalBypass(history: 4, insert: 0.5, counters: 4, counter_max: 3, threshold: 2)",
+    ),
     (
         "OwlLocality",
         "OwlLocality(group_wavefronts: 3, rotation_cycles: 50)",
     ),
     ("Priority", "Priority(aging_cycles: 100)"),
     ("Random", "Random(seed: 7)"),
+    ("RandomBypass", "RandomBypass(probability: 0.5)"),
     (
         "ReuseBypass",
         "ReuseBypass(entries: 16, counter_max: 3, threshold: 2, sample: 4, period_requests: 20)",
     ),
     ("ShortestQueue", "ShortestQueue(stealing: IfLongerThan(1))"),
     ("ShortestQueue", "ShortestQueue(stealing: Literal)"),
+    ("SpatialPattern", "SpatialPattern(entries: 8, ways: 2)"),
+    (
+        "SpatialPattern",
+        "SpatialPattern(entries: 8, ways: 2, ask_sector_misses: true)",
+    ),
     ("StaticBypass", "StaticBypass(pcs: [12, 30])"),
     ("TwoLevel", "TwoLevel(group_size: 2)"),
 ];

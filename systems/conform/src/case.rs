@@ -175,6 +175,21 @@ impl Case {
         } else {
             ("KernelEnd", "Never")
         };
+        // Policies of caches decide at fills and by sectors too.
+        let varies = place == Place::CachePolicy;
+        let (on_fill, has_sectors) = (self.seed & 1 != 0, self.seed & 2 != 0);
+        let allocate = if varies && on_fill {
+            "OnFill"
+        } else {
+            "OnMiss"
+        };
+        let sectors = if varies && has_sectors {
+            " sector_bytes: 32,"
+        } else {
+            ""
+        };
+        text = text.replace("@ALLOCATE@", allocate);
+        text = text.replace("@SECTORS@", sectors);
         text = text.replace("@LOCAL_MEMORY@", &self.local_memory());
         text = text.replace("@INVALIDATE_AT@", invalidate);
         text = text.replace("@ANNOUNCE@", announce);

@@ -1,10 +1,30 @@
 //! Descriptions of every kind that together report every statistic: the plain form, and forms with
 //! optional features enabled.
 
+macro_rules! cache_with {
+    ($level:literal, $policies:literal) => {
+        concat!(
+            "Cache(
+    level: ",
+            $level,
+            ", size_bytes: 4096, line_bytes: 128, ways: 4, replacement: Lru, allocate: OnFill,
+    write: WriteEvict, atomics: Forward, mshr_entries: 4, mshr_merges: 2, pass_entries: 4,
+    miss_queue_entries: 4, hit_latency_cycles: 2, miss_latency_cycles: 2, fill_latency_cycles: 1,
+    responses_per_cycle: 1, policies: ",
+            $policies,
+            ")"
+        )
+    };
+}
+
 /// Descriptions of instances to build, one text for each.
 pub(super) const DESCRIPTIONS: &[&str] = &[
     CACHE,
     CACHE_WITH_EVERYTHING,
+    cache_with!("L1", "[MemoryAddressTable, SpatialPattern, SectorsTouched]"),
+    cache_with!("L1", "[AdaptiveBypass, BimodalGranularity]"),
+    cache_with!("L1", "[OptimalBypass, NeighbourAccess]"),
+    cache_with!("L1", "[RandomBypass(probability: 0.5)]"),
     CROSSBAR_OF_SWITCHES,
     CROSSBAR_OF_ROUTERS,
     ICC,

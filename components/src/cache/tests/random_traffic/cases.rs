@@ -4,8 +4,9 @@ use proptest::prelude::*;
 use warpweave_framework::Policy;
 
 use crate::cache::policy::{
-    CachePolicies, FetchGranularity, FetchGranularitySpec, ReuseBypass, ReuseBypassSpec,
-    StaticBypass, StaticBypassSpec,
+    BimodalGranularity, CachePolicies, FetchGranularity, FetchGranularitySpec, MemoryAddressTable,
+    NeighbourAccess, OptimalBypass, OptimalBypassSpec, RandomBypass, RandomBypassSpec, ReuseBypass,
+    ReuseBypassSpec, SectorsTouched, SpatialPattern, StaticBypass, StaticBypassSpec,
 };
 use crate::cache::prefetcher::{NextLine, NextLineSpec};
 use crate::cache::replacement::tests::{Opened, all, fits};
@@ -103,7 +104,7 @@ fn features() -> impl Strategy<Value = Features> {
     let wait_for = prop_oneof![Just(WaitFor::Words), Just(WaitFor::Line)];
     let switches = (
         any::<bool>(),
-        0u32..6,
+        0u32..9,
         any::<Option<bool>>(),
         any::<bool>(),
         wait_for,
@@ -212,6 +213,26 @@ impl Features {
                 Policy::of::<FetchGranularity>(&FetchGranularitySpec { bytes: 16 }),
                 Policy::of::<StaticBypass>(&StaticBypassSpec { pcs: vec![2] }),
             ],
+            4 => vec![
+                Policy::of::<OptimalBypass>(&OptimalBypassSpec {
+                    history: 4,
+                    insert: 0.5,
+                    counters: 4,
+                    counter_max: 3,
+                    threshold: 2,
+                    turned_round: false,
+                }),
+                Policy::plain::<NeighbourAccess>(),
+                Policy::plain::<SectorsTouched>(),
+            ],
+            5 => vec![
+                Policy::of::<RandomBypass>(&RandomBypassSpec { probability: 0.5 }),
+                Policy::plain::<BimodalGranularity>(),
+            ],
+            6 => vec![
+                Policy::plain::<MemoryAddressTable>(),
+                Policy::plain::<SpatialPattern>(),
+            ],
             _ => Vec::new(),
         };
     }
@@ -226,7 +247,13 @@ pub(super) fn keeps_no_dirty_lines(spec: &CacheSpec) -> bool {
 pub(super) fn is_flushed(spec: &CacheSpec) -> bool {
     let in_turn =
         ["Lru", "Fifo"].contains(&spec.replacement.name()) && spec.set_hash == SetHash::Modulo;
-    let bypasses = |p: &Policy<CachePolicies>| p.name() == "ReuseBypass";
+    let bypassing = [
+        "ReuseBypass",
+        "OptimalBypass",
+        "RandomBypass",
+        "MemoryAddressTable",
+    ];
+    let bypasses = |p: &Policy<CachePolicies>| bypassing.contains(&p.name());
     // Lines that were fetched ahead are not displaced in the order of the requests.
     let in_turn = in_turn && spec.prefetchers.is_empty();
     keeps_no_dirty_lines(spec) || in_turn && !spec.policies.iter().any(bypasses)
