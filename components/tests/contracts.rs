@@ -89,6 +89,7 @@ fn a_crossbar_keeps_the_contract() {
         down_ports: 2,
         interleave: Interleave::in_turn(256, 2),
         outstanding: 16,
+        control_flit: false,
         request: network.clone(),
         reply: network,
     };

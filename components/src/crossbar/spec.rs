@@ -7,6 +7,7 @@ use warpweave_framework::{Id, SpecError};
 use super::network_spec::NetworkSpec;
 use super::queueing::PORTS_MAX;
 use crate::interleave::Interleave;
+use crate::memory::CONTROL_BYTES;
 
 /// Maximum number of outstanding requests, over all ports.
 const OUTSTANDING_MAX: u32 = Id::PLACES_MAX as u32;
@@ -23,6 +24,10 @@ pub struct CrossbarSpec {
     pub interleave: Interleave,
     /// Outstanding requests per up port; the port stalls at this limit.
     pub outstanding: u32,
+    /// Gives the control of a packet a flit of its own, so that `b` bytes of data take
+    /// `1 + ceil(b / flit_bytes)` flits. Source: `true` in the graph thesis, `false` in GPGPU-Sim.
+    #[serde(default)]
+    pub control_flit: bool,
     /// Network that carries requests downstream to the memory partitions.
     pub request: NetworkSpec,
     /// Network that carries responses upstream to the clusters.
@@ -30,6 +35,17 @@ pub struct CrossbarSpec {
 }
 
 impl CrossbarSpec {
+    /// Returns the number of flits of a message of `bytes`, control included, in one of its
+    /// networks.
+    #[inline]
+    pub(super) fn flits(&self, network: &NetworkSpec, bytes: u32) -> u32 {
+        match bytes.checked_sub(CONTROL_BYTES) {
+            Some(0) if self.control_flit => 1,
+            Some(data) if self.control_flit => 1 + network.flits(data),
+            _ => network.flits(bytes),
+        }
+    }
+
     /// Checks that all parameters are within their ranges.
     pub(super) fn check(&self) -> Result<(), SpecError> {
         for (field, ports) in [("up_ports", self.up_ports), ("down_ports", self.down_ports)] {

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use warpweave_framework::{
-    Cycle, EngineOptions, Environment, InstanceStatistics, Kind, Link, Order, Outcome, Sink,
-    Source, TestBench, Value,
+    Cycle, EngineOptions, Environment, InstanceStatistics, Kind, Link, Message, Order, Outcome,
+    Sink, Source, TestBench, Value,
 };
 
 use crate::building_blocks::{Arrivals, EchoMemory, EchoMemorySpec};
@@ -44,6 +44,7 @@ pub(super) fn spec(up_ports: u32, down_ports: u32) -> CrossbarSpec {
         down_ports,
         interleave: Interleave::in_turn(256, down_ports),
         outstanding: 16,
+        control_flit: false,
         request: NetworkSpec::Switch(network()),
         reply: NetworkSpec::Switch(network()),
     }
@@ -116,6 +117,30 @@ fn a_read_and_its_reply_take_the_documented_cycles() {
         panic!("the latency is a histogram");
     };
     assert_eq!((latency.min(), latency.max()), (Some(7), Some(7)));
+}
+
+#[test]
+fn inc_m9_control_takes_a_flit_of_its_own_where_it_is_said_so() {
+    let flits = NetworkSpec::Switch(SwitchSpec {
+        flit_bytes: 32,
+        ..network()
+    });
+    let apart = CrossbarSpec {
+        control_flit: true,
+        ..spec(1, 1)
+    };
+    let of = |words: u32| {
+        let write = MemRequest::write(1, 0, words);
+        let bytes = write.wire_bytes();
+        (apart.flits(&flits, bytes), spec(1, 1).flits(&flits, bytes))
+    };
+    // A store of one word, of 32 bytes, of 36, of a line.
+    assert_eq!([of(1), of(0xff)], [(2, 1), (2, 2)]);
+    assert_eq!([of(0x1ff), of(u32::MAX)], [(3, 2), (5, 5)]);
+    let read = MemRequest::read(1, 0, u32::MAX);
+    assert_eq!(apart.flits(&flits, read.wire_bytes()), 1);
+    let line = read.answer(Level::L2).wire_bytes();
+    assert_eq!(apart.flits(&flits, line), 5);
 }
 
 #[test]
