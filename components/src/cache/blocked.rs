@@ -148,6 +148,10 @@ impl WaitTime {
         }
     }
 
+    pub(super) fn is_waiting(&self) -> bool {
+        self.since.is_some()
+    }
+
     pub(super) fn cycles(&self, now: Cycle) -> u64 {
         self.cycles + self.since.map_or(0, |since| now.saturating_sub(since))
     }

@@ -145,11 +145,13 @@ impl ReplyQueue {
         held.replies.pop_front()
     }
 
-    /// Tells whether something that was held can go on.
+    /// Tells whether something that was held can go on, or has become the oldest, whose waiting is
+    /// counted from the next cycle on.
     pub(super) fn has_released(&self, store: &LineStore) -> bool {
         self.held.as_ref().is_some_and(|held| {
+            let goes_on = |oldest| !held.stalls.is_waiting() || has_room(store, oldest);
             !held.leaving.is_empty() && store.misses.takes_copy_back()
-                || held.replies.front().is_some_and(|r| has_room(store, r))
+                || held.replies.front().is_some_and(goes_on)
         })
     }
 

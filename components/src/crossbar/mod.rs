@@ -24,7 +24,8 @@
 //! cycle `t + input_cycles + output_cycles + F - 1`, with the parameters of the request network.
 //! Here `F = ceil(wire bytes / flit_bytes)` is the number of flits, and the wire bytes are 8 plus
 //! the data carried. A read request has 8; its response for a full line of 128 B has 136, or 3
-//! flits of 64 B. With `control_flit` the 8 bytes take a flit of their own. A response follows the same formula with the parameters of the reply network.
+//! flits of 64 B. With `control_flit` the 8 bytes take a flit of their own. A response follows the
+//! same formula with the parameters of the reply network.
 //! Each port takes one flit per cycle, so a packet of `F` flits is followed by the next after `F`
 //! cycles at the earliest. Contention follows the rules of [`Switch`]. The wires that carry the
 //! messages to and from the crossbar should take whole messages. A wire with a width in bytes adds
