@@ -6,7 +6,7 @@ use warpweave_systems::standard_registry;
 
 /// Descriptions of policies that need more than their name, or that behave differently with other
 /// fields.
-const DESCRIPTIONS: [(&str, &str); 28] = [
+const DESCRIPTIONS: [(&str, &str); 32] = [
     (
         "AdaptiveBypass",
         "AdaptiveBypass(first: 0.5, virtual: 0.5, least: 0.125)",
@@ -18,7 +18,13 @@ const DESCRIPTIONS: [(&str, &str); 28] = [
     ("BankRoundRobin", "BankRoundRobin(hits: 2)"),
     ("DistributedBlock", "DistributedBlock"),
     ("DistributedBlock", "DistributedBlock(relax_last: true)"),
+    ("Exclusive", "Exclusive"),
+    ("Exclusive", "Exclusive(keep_below: true)"),
     ("FetchGranularity", "FetchGranularity(bytes: 64)"),
+    (
+        "Flexclusion",
+        "Flexclusion(duel: (period: 4, first: 0, second: 2, max: 7), below: (sets: 8))",
+    ),
     ("FrFcfsCap", "FrFcfsCap(columns: 4)"),
     ("Grouped", "Grouped(by: WorkGroup)"),
     ("Grouped", "Grouped(by: Profile)"),
@@ -49,6 +55,7 @@ const DESCRIPTIONS: [(&str, &str); 28] = [
     ("Priority", "Priority(aging_cycles: 100)"),
     ("Random", "Random(seed: 7)"),
     ("RandomBypass", "RandomBypass(probability: 0.5)"),
+    ("RegionExclusive", "RegionExclusive(period_fills: 8)"),
     (
         "ReuseBypass",
         "ReuseBypass(entries: 16, counter_max: 3, threshold: 2, sample: 4, period_requests: 20)",

@@ -231,6 +231,9 @@ impl LineStore {
             slot = None;
             event.slot = None;
         }
+        if slot.is_some() && (entry.slot.is_none() || event.first) {
+            self.counts.lines_installed += 1;
+        }
         self.install(mshr, entry, slot, now);
         self.hooks.on_fill(&event, now);
         slot

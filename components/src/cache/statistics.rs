@@ -80,6 +80,8 @@ pub(super) struct RequestCounts {
     pub(super) sector_merges: u64,
     /// Missed lines that a policy did not allocate.
     pub(super) bypassed: u64,
+    /// Clean copy-backs that were refused, or whose line was present, in flight or being written.
+    pub(super) copy_backs_ignored: u64,
 }
 
 /// Counters of sectors, of a cache that has them.
@@ -133,6 +135,9 @@ pub(super) struct LineCounts {
     pub(super) victim_hits: u64,
     /// Clean victims sent to the next level.
     pub(super) clean_victims_sent: u64,
+    /// Lines that got a place: fills that were kept, and lines made by a store or copy-back.
+    /// Counted beside policies.
+    pub(super) lines_installed: u64,
 }
 
 impl RequestCounts {

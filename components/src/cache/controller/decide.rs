@@ -58,6 +58,9 @@ impl Controller {
     /// Decides about a request whose line is neither present nor in flight.
     fn decide_absent(&self, request: &MemRequest, access: Access) -> Result<Action, Blocked> {
         let wanted = if is_clean(request) {
+            if self.refuses(request, access) {
+                return Ok(Action::Ignore);
+            }
             0
         } else {
             self.wanted(request, access, 0)
@@ -87,6 +90,13 @@ impl Controller {
         self.miss_room(access, requests)?;
         let slot = self.fetch_room(access, &plan, requests)?;
         Ok(Action::Fetch(slot, plan))
+    }
+
+    /// Tells whether a policy refuses a clean copy-back whose line is absent.
+    fn refuses(&self, request: &MemRequest, access: Access) -> bool {
+        let hooks = &self.store.hooks;
+        let event = hooks.look_up(request, access, None);
+        hooks.has_policies() && !hooks.policies.decide_miss(&event).insert
     }
 
     /// The slot that a fetched line reserves, if it reserves one.

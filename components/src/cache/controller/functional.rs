@@ -40,7 +40,12 @@ impl Controller {
             now,
         };
         match action {
-            Action::Ignore | Action::Join(..) => {}
+            Action::Join(..) => {}
+            Action::Ignore => {
+                if let Some(slot) = self.store.lookup.find(access).slot {
+                    self.store.lookup.touch(slot);
+                }
+            }
             Action::Hit(slot) => {
                 self.store.lookup.touch(slot);
                 self.store.lookup.update(slot, request, access.words, 0);

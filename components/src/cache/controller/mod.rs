@@ -156,6 +156,11 @@ impl Controller {
                 meaning,
                 lines.clean_victims_sent,
             );
+            let meaning = "lines that got a place: fills that were kept, and lines made by a store or copy-back";
+            out.counter("lines_installed", "lines", meaning, lines.lines_installed);
+            let meaning = "clean copy-backs that were refused, or whose line was present, in flight or being written";
+            let ignored = self.counts.copy_backs_ignored;
+            out.counter("copy_backs_ignored", "requests", meaning, ignored);
         }
         blocked.report(spec, out);
         lookup.statistics(out);

@@ -46,6 +46,7 @@ impl Controller {
                 if !hooks.is_empty() {
                     let store = hooks.look_up(request, access, Some(slot));
                     hooks.policies.on_new_line(&store, now);
+                    self.store.counts.lines_installed += 1;
                 }
                 self.answer_hit(accepted, slot, 0);
             }
@@ -74,7 +75,10 @@ impl Controller {
             Action::Restore(slot, plan) => self.restore(accepted, slot, plan),
             Action::Through(through) => self.store_through(accepted, through),
             Action::Pass(effect) => self.pass(accepted, effect),
-            Action::Ignore => self.counts.count(kind, Outcome::Hit),
+            Action::Ignore => {
+                self.counts.count(kind, Outcome::Hit);
+                self.ignore(access);
+            }
         }
     }
 
@@ -101,6 +105,15 @@ impl Controller {
         {
             self.counts.bypassed += u64::from(slot.is_none() && !plan.decision.insert);
             self.store.hooks.on_miss(&event, plan.decision, now);
+        }
+    }
+
+    /// Ignores a clean copy-back, which is a use of the line that it finds.
+    #[inline(never)]
+    fn ignore(&mut self, access: Access) {
+        self.counts.copy_backs_ignored += 1;
+        if let Some(slot) = self.store.lookup.find(access).slot {
+            self.store.lookup.touch(slot);
         }
     }
 

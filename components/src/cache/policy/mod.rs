@@ -11,6 +11,9 @@
 //!   set_duel.rs      a building block: sets that compete, over several slices
 //!   regions.rs       a building block: the allocations of the program, numbered
 //!   tracking.rs      a building block: what is learned of regions or instructions
+//!   tag_extension.rs  a building block: whose a line is, and who came back for it
+//!   written_lines.rs  a building block: lines of which victims may be stale
+//!   level_sets.rs    a building block: the sets of another level
 //!   request_bits.rs  flags on which policies of several caches agree
 //!   touched.rs       a building block: sub-blocks that requests touch of each line
 //!   twin_bloom.rs    a building block: a set of lines that forgets
@@ -18,6 +21,8 @@
 //!   static_bypass.rs  reuse_bypass.rs  fetch_granularity.rs     policies
 //!   memory_address_table.rs  adaptive_bypass.rs  optimal_bypass.rs  random_bypass.rs
 //!   spatial_pattern.rs  bimodal_granularity.rs  neighbour_access.rs  sectors_touched.rs
+//!   exclusive.rs  flexclusion.rs  region_exclusive.rs           policies of two levels
+//!   hits_by_sharing.rs  a policy that only watches
 //! ```
 //!
 //! A new policy needs a file with a specification, an `impl CachePolicy` and an `impl PolicyKind`.
@@ -34,7 +39,7 @@
 //!
 //! | field | question | default |
 //! |---|---|---|
-//! | [`Field::Insert`] | does a line that missed get a place here? | yes |
+//! | [`Field::Insert`] | does a line that missed, or that is handed down, get a place here? | yes |
 //! | [`Field::Fetch`] | which words are fetched beyond the sectors asked for? | none |
 //! | [`Field::RequestFlags`] | which flags go down with the fetch? | none |
 //! | [`Field::Keep`] | does a line that arrived get, or keep, its place? | yes |
@@ -49,13 +54,18 @@ mod chance;
 mod decisions;
 mod event_context;
 mod events;
+mod exclusive;
 mod fetch_granularity;
+mod flexclusion;
+mod hits_by_sharing;
 mod instructions;
+pub mod level_sets;
 mod memory_address_table;
 mod neighbour_access;
 mod open;
 mod optimal_bypass;
 mod random_bypass;
+mod region_exclusive;
 pub mod regions;
 pub mod request_bits;
 mod reuse_bypass;
@@ -65,11 +75,13 @@ pub mod set_duel;
 mod spatial_pattern;
 mod static_bypass;
 mod sub_blocks;
+pub mod tag_extension;
 #[cfg(test)]
 mod tests;
 mod touched;
 pub mod tracking;
 pub mod twin_bloom;
+pub mod written_lines;
 
 use warpweave_framework::Registry;
 
@@ -79,13 +91,17 @@ pub(super) use self::chain::PolicyChain;
 pub use self::decisions::{EvictDecision, Field, FillDecision, MissDecision, ResponseDecision};
 pub use self::event_context::{EVENTS_MAX, EventContext, Outbox, PUBLISHERS_MAX, PublishedValues};
 pub use self::events::{Cause, Eviction, Fill, Swap, TagLookup};
+pub use self::exclusive::{Exclusive, ExclusiveSpec};
 pub use self::fetch_granularity::{FetchGranularity, FetchGranularitySpec};
+pub use self::flexclusion::{Flexclusion, FlexclusionSpec, Followers};
+pub use self::hits_by_sharing::HitsBySharing;
 pub use self::instructions::{Instructions, hash_key};
 pub use self::memory_address_table::{MemoryAddressTable, MemoryAddressTableSpec};
 pub use self::neighbour_access::{NeighbourAccess, NeighbourAccessSpec};
 pub use self::open::CachePolicy;
 pub use self::optimal_bypass::{OptimalBypass, OptimalBypassSpec};
 pub use self::random_bypass::{RandomBypass, RandomBypassSpec};
+pub use self::region_exclusive::{RegionExclusive, RegionExclusiveSpec};
 pub use self::reuse_bypass::{ReuseBypass, ReuseBypassSpec};
 pub use self::role::{CachePolicies, CacheSite};
 pub use self::sectors_touched::SectorsTouched;
@@ -107,4 +123,8 @@ pub fn register_policies(registry: &mut Registry) {
     registry.register_policy::<BimodalGranularity>();
     registry.register_policy::<NeighbourAccess>();
     registry.register_policy::<SectorsTouched>();
+    registry.register_policy::<Exclusive>();
+    registry.register_policy::<Flexclusion>();
+    registry.register_policy::<RegionExclusive>();
+    registry.register_policy::<HitsBySharing>();
 }

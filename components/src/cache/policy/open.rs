@@ -15,7 +15,8 @@ pub trait CachePolicy: Stateful + Instrumented + Send {
         &[]
     }
 
-    /// Decides on allocation, extra words and flags of a miss.
+    /// Decides on allocation, extra words and flags of a miss. Of a clean copy-back whose line is
+    /// absent only the allocation is used.
     fn decide_miss(&self, _miss: &TagLookup<'_>, _decision: &mut MissDecision) {}
 
     /// Decides whether a line that has arrived is kept.
@@ -44,7 +45,8 @@ pub trait CachePolicy: Stateful + Instrumented + Send {
     /// atomic, or a request that bypasses this level. The slot is that of the copy it drops.
     fn on_pass(&mut self, _pass: &TagLookup<'_>, _context: &mut EventContext<'_>) {}
 
-    /// Called when a clean copy-back was ignored because its data are present or in flight.
+    /// Called when a clean copy-back was ignored because its data are present or in flight, or
+    /// because the owner of [`Field::Insert`] refused it.
     fn on_ignored(&mut self, _copy_back: &TagLookup<'_>, _context: &mut EventContext<'_>) {}
 
     /// Called after `on_access` when a store or copy-back from the upper level allocated a line

@@ -11,7 +11,7 @@ use warpweave_trace::{Allocation, Program};
 /// Assignment of the lines of a program's allocations to regions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Assigned {
-    /// Each allocation is a region.
+    /// Each allocation is a region of its own.
     #[default]
     Allocated,
     /// Each line of an allocation belongs to a region drawn by a hash of its address and this seed.
@@ -19,12 +19,12 @@ pub enum Assigned {
     DealtOut(u64),
 }
 
-/// Regions of a program's memory.
+/// Regions into which the memory of a program is divided.
 #[derive(Clone, Debug)]
 pub struct Regions {
     /// First and last byte and number of every allocation that has bytes, by address.
     ranges: Vec<(u64, u64, u32)>,
-    /// Number of regions.
+    /// Number of regions of the whole program.
     count: u32,
     /// Draws the region of a line, if lines are dealt out.
     dealt: Option<CounterRng>,
@@ -53,7 +53,7 @@ impl Regions {
         }
     }
 
-    /// Returns the number of regions.
+    /// Returns the number of regions of the program.
     pub fn count(&self) -> u32 {
         self.count
     }

@@ -2,8 +2,8 @@
 //!
 //! A flag of a request rides with its response, so that a fill shows what the request carried.
 
-/// Request of a line that only the requesting cache shall hold: the next level fetches it without
-/// inserting it, and the requester copies it back (INC-M6).
+/// Request of a line that only the requesting cache shall hold (INC-M6). The next level fetches it
+/// without inserting it, and the requester copies it back.
 pub const EXCLUSIVE: u16 = 1 << 8;
 
 /// Request of a line that the next level fetches without inserting it (BYP-M5).

@@ -7,8 +7,8 @@
 //! period has ended in which it was accessed.
 //!
 //! Keys without an entry are untracked. They are counted together, in one counter or in several by
-//! a hash. If such a counter exceeds the accesses of the least accessed key when a period ends, the
-//! entry of that key goes to the next untracked key of the counter.
+//! a hash. When a period ends, such a counter may exceed the accesses of the least accessed key.
+//! The entry of that key then goes to the next untracked key of the counter.
 //!
 //! Source: the graph thesis, the tables of INC-M5 to INC-M7 and of BYP-M5.
 
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::State;
 use warpweave_random::mix;
 
-/// Settings of a tracking table.
+/// Settings of a tracking table, fixed at construction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrackingSettings {
     /// Number of keys with an entry.
@@ -32,13 +32,13 @@ pub struct TrackingSettings {
 /// The two kinds of events that a table counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Event of the first kind.
+    /// Event counted by the first counter of a key.
     A,
-    /// Event of the second kind.
+    /// Event counted by the second counter of a key.
     B,
 }
 
-/// Conclusions about a trained key.
+/// Conclusions about a key that is trained.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Learned {
     /// True if events of the first kind were frequent.
@@ -47,7 +47,7 @@ pub struct Learned {
     pub b: bool,
 }
 
-/// Entry of a key.
+/// Entry of a key with its counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Entry {
     /// The key; `None` if the entry is free.
@@ -68,7 +68,7 @@ pub struct Tracking {
     entries: Vec<Entry>,
     /// Accesses of untracked keys in this period.
     untracked: Vec<u16>,
-    /// Launch of the latest access.
+    /// Launch of the latest access so far.
     launch: Option<u32>,
 }
 
@@ -140,6 +140,11 @@ impl Tracking {
         }
     }
 
+    /// True if the table has no entries.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     /// Returns the entry of a key, if it has one.
     pub fn entry(&self, key: u32) -> Option<usize> {
         self.position(key)
@@ -157,7 +162,7 @@ impl Tracking {
         entry.trained.then_some(Learned { a, b })
     }
 
-    /// Ends a period.
+    /// Ends a period, which halves the counters.
     pub fn update(&mut self) {
         self.free_least_accessed();
         let TrackingSettings { share, sticky, .. } = self.settings;
@@ -192,9 +197,14 @@ impl Tracking {
         }
     }
 
+    /// True if an access of this launch is the first of a new one. Launches are numbered in order.
+    pub fn is_new(&self, launch: u32) -> bool {
+        self.launch.is_none_or(|latest| latest < launch)
+    }
+
     /// Notes the launch of an access. A new one halves the counters and forgets what was learned.
     pub fn follow(&mut self, launch: u32) {
-        if self.launch == Some(launch) {
+        if !self.is_new(launch) {
             return;
         }
         self.launch = Some(launch);
@@ -231,8 +241,8 @@ mod tests {
         (table.entries[0].accesses, table.entries[0].events)
     }
 
-    fn learned(a: bool, b: bool) -> Option<Learned> {
-        Some(Learned { a, b })
+    fn reuse(a: bool, b: bool) -> Learned {
+        Learned { a, b }
     }
 
     #[test]
@@ -250,7 +260,7 @@ mod tests {
             assert_eq!(table.learned(0), None, "not before the period ends");
             table.update();
             assert_eq!(counters(&table), halved);
-            assert_eq!(table.learned(0), learned(a, b));
+            assert_eq!(table.learned(0), Some(reuse(a, b)));
         }
     }
 
@@ -269,10 +279,10 @@ mod tests {
             let mut table = Tracking::new(TrackingSettings { sticky, ..RTT });
             after(&mut table, 60, 2, 0);
             table.update();
-            assert_eq!(table.learned(0), learned(true, false));
+            assert_eq!(table.learned(0), Some(reuse(true, false)));
             after(&mut table, 60, 0, 0);
             table.update();
-            assert_eq!(table.learned(0), learned(sticky, false));
+            assert_eq!(table.learned(0), Some(reuse(sticky, false)));
         }
     }
 
@@ -283,11 +293,15 @@ mod tests {
         after(&mut table, 200, 8, 10);
         table.update();
         table.follow(0);
-        assert_eq!(table.learned(0), learned(true, true));
+        assert_eq!(table.learned(0), Some(reuse(true, true)));
+        assert!(table.is_new(1));
         table.follow(1);
         assert_eq!(counters(&table), (50, [2, 2]));
         assert_eq!(table.learned(0), None);
         assert_eq!(table.entries[0].flags, [false; 2]);
+        // A request of the launch before is no new launch.
+        table.follow(0);
+        assert_eq!(counters(&table), (50, [2, 2]));
     }
 
     #[test]
@@ -330,7 +344,8 @@ mod tests {
         let mut table = Tracking::new(settings);
         table.access(0);
         let counter = table.counter(1);
-        let other = (2..).find(|&key| table.counter(key) != counter).unwrap();
+        let mut others = (2..100).filter(|&key| table.counter(key) != counter);
+        let other = others.next().unwrap();
         (0..3).for_each(|_| _ = table.access(1));
         table.update();
         assert_eq!(
@@ -386,12 +401,12 @@ mod tests {
                     11 => {
                         launch += 1;
                         table.follow(launch);
-                        for (accesses, events, _, trained) in &mut model {
+                        for (accesses, events, flags, trained) in &mut model {
                             *accesses /= 2;
                             *events = events.map(|n| n / 2);
+                            *flags = [false; 2];
                             *trained = false;
                         }
-                        model.iter_mut().for_each(|entry| entry.2 = [false; 2]);
                     }
                     _ => {}
                 }

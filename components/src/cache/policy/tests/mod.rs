@@ -1,16 +1,20 @@
 //! Tests of policy chains and the library's policies on a test bench, and of test-only policies
-//! ([`exclusive`], [`duel`], [`tag_extension`], [`actions`]). Policies of bypass and granularity
-//! are [`given`] events, and compared with naive models on random traffic ([`replay`]).
+//! ([`duel`], [`mixed`], [`actions`]). Policies of bypass and granularity are [`given`] events, and
+//! compared with naive models on random traffic ([`replay`]).
 
 mod actions;
 mod bypass;
+mod counts;
 mod duel;
-mod exclusive;
+mod exclusion;
+mod flexclusion;
+mod flits;
 mod given;
 mod granularity;
+mod mixed;
+mod region_exclusive;
 mod replay;
 mod request_flags;
-mod tag_extension;
 mod uses;
 
 use warpweave_framework::{

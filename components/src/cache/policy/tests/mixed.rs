@@ -1,4 +1,4 @@
-//! Exclusive caching implemented as a test policy.
+//! A test policy that owns most decisions, over one level and over two.
 
 use proptest::prelude::*;
 use warpweave_framework::{EngineOptions, Link, Order, Outcome};
@@ -7,14 +7,13 @@ use super::*;
 use crate::building_blocks::{EchoMemory, EchoMemorySpec};
 use crate::cache::AtomicPolicy;
 
-/// Exclusion as a policy: lines leave on a hit, clean victims are sent down, and lower-level fills
-/// are not kept.
+/// Policy whose hits leave and whose clean victims go down, both depending on the instruction.
 #[derive(State, Statistics)]
-pub(super) struct Exclusive;
+struct Mixed;
 
-impl PolicyKind for Exclusive {
+impl PolicyKind for Mixed {
     type Role = CachePolicies;
-    const NAME: &'static str = "Exclusive";
+    const NAME: &'static str = "Mixed";
     const SUMMARY: &'static str = "Hits leave and clean victims go down";
     type Spec = NoFields;
     fn build(
@@ -25,7 +24,7 @@ impl PolicyKind for Exclusive {
     }
 }
 
-impl CachePolicy for Exclusive {
+impl CachePolicy for Mixed {
     fn owns(&self) -> &'static [Field] {
         &[
             Field::HandDown,
@@ -56,14 +55,14 @@ impl CachePolicy for Exclusive {
     }
 }
 
-fn exclusive(spec: CacheSpec) -> Rig {
-    let policies = vec![Policy::plain::<Exclusive>()];
+fn mixed(spec: CacheSpec) -> Rig {
+    let policies = vec![Policy::plain::<Mixed>()];
     Rig::new(Cache::new(CacheSpec { policies, ..spec }).unwrap())
 }
 
 #[test]
 fn hits_leave_when_a_policy_drops_them() {
-    let mut rig = exclusive(l1());
+    let mut rig = mixed(l1());
     rig.read(0, 1);
     assert_eq!(rig.read(0, 1), (Level::L1, 0));
     assert_eq!(rig.read(0, 2), (Level::L1, 0));
@@ -72,7 +71,7 @@ fn hits_leave_when_a_policy_drops_them() {
 
 #[test]
 fn clean_victims_go_down_flagged_and_flags_ride_with_requests_and_responses() {
-    let mut rig = exclusive(l1());
+    let mut rig = mixed(l1());
     for n in 0..2 {
         rig.read(n * 256, 1);
     }
@@ -98,7 +97,7 @@ fn clean_victims_go_down_flagged_and_flags_ride_with_requests_and_responses() {
 
 #[test]
 fn a_line_refused_when_it_comes_gives_its_place_back() {
-    let mut rig = exclusive(l1());
+    let mut rig = mixed(l1());
     assert_eq!(rig.read(0, 13), (Level::L2, u32::MAX));
     assert_eq!(rig.read(0, 13), (Level::L2, u32::MAX));
     assert_eq!(rig.count("fills_not_installed"), 2);
@@ -112,7 +111,7 @@ fn a_line_with_words_newer_than_below_keeps_its_place_whatever_a_policy_says() {
         },
         ..l1()
     };
-    let mut rig = exclusive(spec);
+    let mut rig = mixed(spec);
     rig.request.send(MemRequest::write(1, 0, 2));
     rig.bench.receive(&rig.response.clone());
     assert_eq!(rig.read(0, 13), (Level::L2, !2));
@@ -122,7 +121,7 @@ fn a_line_with_words_newer_than_below_keeps_its_place_whatever_a_policy_says() {
     assert_eq!((rig.count("copy_backs"), rig.count("evictions")), (1, 1));
 }
 
-/// Builds an exclusive first and second level, both with small copy-back buffers, over a memory
+/// Builds a first and a second level with it, both with small copy-back buffers, over a memory
 /// that stalls at random. Returns the responses and the lines copied back to the second level.
 fn hierarchy(
     entries: [u32; 2],
@@ -136,7 +135,7 @@ fn hierarchy(
     let first = CacheSpec {
         allocate: AllocatePolicy::OnFill,
         copy_back_entries: Some(entries[0]),
-        policies: vec![Policy::plain::<Exclusive>()],
+        policies: vec![Policy::plain::<Mixed>()],
         atomics: AtomicPolicy::Execute { latency_cycles: 3 },
         write,
         ..l1()
