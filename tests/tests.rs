@@ -44,6 +44,7 @@ mod report;
 mod reuse;
 mod slurm;
 mod stale_reads;
+mod thesis;
 mod third_party;
 mod traces;
 mod workloads;
