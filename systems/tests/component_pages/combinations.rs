@@ -7,7 +7,7 @@ use warpweave_systems::standard_registry;
 use super::tables::runs;
 
 /// Units of amounts, which can be added.
-const AMOUNTS: [&str; 31] = [
+const AMOUNTS: [&str; 32] = [
     "MSHR cycles",
     "MSHRs",
     "accesses",
@@ -28,6 +28,7 @@ const AMOUNTS: [&str; 31] = [
     "messages",
     "misses",
     "packets",
+    "pairs",
     "queues",
     "reads",
     "records",

@@ -31,7 +31,7 @@ pub struct NeighbourAccessSpec {
     /// A neighbour is fetched while its counter is above this value. Source: own choice.
     pub threshold: u8,
     /// True if each instruction is given the counters of the next one in the table: a control that
-    /// must not gain.
+    /// must not gain. Source: own choice.
     pub dealt: bool,
 }
 

@@ -41,6 +41,7 @@ pub struct OptimalBypassSpec {
     /// choice.
     pub threshold: u16,
     /// True if every verdict moves the counters the other way: a control that must not gain.
+    /// Source: own choice.
     pub turned_round: bool,
 }
 
