@@ -6,7 +6,7 @@ use warpweave_systems::standard_registry;
 
 /// Descriptions of policies that need more than their name, or that behave differently with other
 /// fields.
-const DESCRIPTIONS: [(&str, &str); 32] = [
+const DESCRIPTIONS: [(&str, &str); 33] = [
     (
         "AdaptiveBypass",
         "AdaptiveBypass(first: 0.5, virtual: 0.5, least: 0.125)",
@@ -16,6 +16,10 @@ const DESCRIPTIONS: [(&str, &str); 32] = [
         "BimodalGranularity(bits: 64, refresh: 4, skew: 0.5, window: 4)",
     ),
     ("BankRoundRobin", "BankRoundRobin(hits: 2)"),
+    (
+        "BypassCopyBack",
+        "BypassCopyBack(period_fills: 4, share: 4, instructions: 2, sample: 2)",
+    ),
     ("DistributedBlock", "DistributedBlock"),
     ("DistributedBlock", "DistributedBlock(relax_last: true)"),
     ("Exclusive", "Exclusive"),

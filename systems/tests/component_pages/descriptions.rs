@@ -25,6 +25,8 @@ pub(super) const DESCRIPTIONS: &[&str] = &[
     cache_with!("L1", "[AdaptiveBypass, BimodalGranularity]"),
     cache_with!("L1", "[OptimalBypass, NeighbourAccess]"),
     cache_with!("L1", "[RandomBypass(probability: 0.5)]"),
+    cache_with!("L1", "[BypassCopyBack]"),
+    cache_with!("L2", "[BypassCopyBack]"),
     CROSSBAR_OF_SWITCHES,
     CROSSBAR_OF_ROUTERS,
     ICC,

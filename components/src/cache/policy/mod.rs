@@ -20,6 +20,7 @@
 //!   chance.rs  instructions.rs  sub_blocks.rs                   small building blocks
 //!   static_bypass.rs  reuse_bypass.rs  fetch_granularity.rs     policies
 //!   memory_address_table.rs  adaptive_bypass.rs  optimal_bypass.rs  random_bypass.rs
+//!   bypass_copy_back.rs  bypass_table.rs
 //!   spatial_pattern.rs  bimodal_granularity.rs  neighbour_access.rs  sectors_touched.rs
 //!   exclusive.rs  flexclusion.rs  region_exclusive.rs           policies of two levels
 //!   hits_by_sharing.rs  a policy that only watches
@@ -49,6 +50,8 @@
 
 mod adaptive_bypass;
 mod bimodal_granularity;
+mod bypass_copy_back;
+mod bypass_table;
 mod chain;
 mod chance;
 mod decisions;
@@ -87,6 +90,7 @@ use warpweave_framework::Registry;
 
 pub use self::adaptive_bypass::{AdaptiveBypass, AdaptiveBypassSpec};
 pub use self::bimodal_granularity::{BimodalGranularity, BimodalGranularitySpec};
+pub use self::bypass_copy_back::{BypassCopyBack, BypassCopyBackSpec};
 pub(super) use self::chain::PolicyChain;
 pub use self::decisions::{EvictDecision, Field, FillDecision, MissDecision, ResponseDecision};
 pub use self::event_context::{EVENTS_MAX, EventContext, Outbox, PUBLISHERS_MAX, PublishedValues};
@@ -119,6 +123,7 @@ pub fn register_policies(registry: &mut Registry) {
     registry.register_policy::<AdaptiveBypass>();
     registry.register_policy::<OptimalBypass>();
     registry.register_policy::<RandomBypass>();
+    registry.register_policy::<BypassCopyBack>();
     registry.register_policy::<SpatialPattern>();
     registry.register_policy::<BimodalGranularity>();
     registry.register_policy::<NeighbourAccess>();

@@ -13,6 +13,8 @@ pub(super) struct Given {
     outbox: Outbox,
     /// Launch that the requests belong to.
     pub(super) kernel: u32,
+    /// Flags that lines arrive with.
+    pub(super) flags: u16,
 }
 
 /// Cache of one set with this many ways, in lines of 128 bytes with four sectors.
@@ -63,6 +65,7 @@ impl Given {
             site,
             outbox: Outbox::new(),
             kernel: 0,
+            flags: 0,
         }
     }
 
@@ -135,7 +138,7 @@ impl Given {
             prefetched: false,
             closed: false,
             source: self.read(line, pc, 1).source,
-            flags: 0,
+            flags: self.flags,
             slot: Some(Slot::at(slot)),
             victim,
             set: slot / self.site.ways,
@@ -152,9 +155,8 @@ impl Given {
         decision.keep
     }
 
-    /// Tells that a line is replaced.
-    pub(super) fn evict(&mut self, line: u64, slot: u32) {
-        let eviction = Eviction {
+    fn eviction(&self, line: u64, slot: u32) -> Eviction {
+        Eviction {
             line,
             slot: Slot::at(slot),
             state: LineState::default(),
@@ -162,8 +164,21 @@ impl Given {
             owner: self.read(line, 0, 1).source,
             set: slot / self.site.ways,
             global_set: 0,
-        };
+        }
+    }
+
+    /// Tells that a line is replaced.
+    pub(super) fn evict(&mut self, line: u64, slot: u32) {
+        let eviction = self.eviction(line, slot);
         self.policy.on_evict(&eviction, &mut self.outbox.context(0));
+    }
+
+    /// Returns whether a clean line would be sent down when it is replaced.
+    pub(super) fn hands_down(&self, line: u64, slot: u32) -> bool {
+        let mut decision = EvictDecision::default();
+        let eviction = self.eviction(line, slot);
+        self.policy.decide_evict(&eviction, &mut decision);
+        decision.hand_down
     }
 
     /// Returns a field of the policy's state.

@@ -4,6 +4,7 @@
 
 mod actions;
 mod bypass;
+mod bypass_copy_back;
 mod counts;
 mod duel;
 mod exclusion;
