@@ -174,7 +174,7 @@ pub struct Correlation {
     pub with: Placed<String>,
     /// Name of the variant under test.
     pub of: Placed<String>,
-    /// Coefficient that measures the correlation.
+    /// Coefficient by which the correlation is measured.
     #[serde(default)]
     pub by: Coefficient,
     /// Sign that the coefficient is claimed to have.

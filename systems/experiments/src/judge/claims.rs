@@ -16,6 +16,7 @@ use crate::file::{
 };
 use crate::metric::{EnergyUse, Expression};
 use crate::model::{Outcome, Point, Runs};
+use crate::plan::headroom;
 use crate::read::Experiment;
 
 /// Minimum rank correlation at which workloads count as ordered alike at both sizes.
@@ -151,7 +152,7 @@ impl<'e> Claims<'e> {
         let (of, levels) = (&claim.fields().of.value, self.levels(claim));
         let gate = |gate: &Gate| {
             let of = gate.bound().of.as_ref().map_or(of, |of| &of.value);
-            let point = self.point(of, &levels)?;
+            let point = self.point(of, &levels).or_else(|| self.headroom(of))?;
             JudgedGate::of(gate, self.metrics, file, &point, &looked.workloads)
         };
         judged.gates = gates.iter().filter_map(gate).collect();
@@ -418,6 +419,13 @@ impl<'e> Claims<'e> {
             point.variant == variant && wanted.all(|level| point.levels.contains(level))
         };
         self.points.iter().find(fits).cloned()
+    }
+
+    /// Returns the point of a machine for headroom.
+    fn headroom(&self, name: &str) -> Option<Point> {
+        let mut machines = headroom(self.experiment).into_iter();
+        let found = machines.find(|machine| machine.point.variant == name);
+        found.map(|machine| machine.point)
     }
 
     fn identity(

@@ -1,7 +1,8 @@
 //! Tests of gates, of metrics that only some variants have, and of correlations.
 
-use super::launch_tests::{experiment, runs};
+use super::launch_tests::{experiment, experiment_with, record, runs};
 use super::*;
+use crate::model::RunId;
 
 const METRICS: &str = r#"
     "speed": (value: "ipc", kind: Ratio, better: Larger, over: Launches(), mean: Pooled(Harmonic)),
@@ -106,6 +107,37 @@ fn a_gate_speaks_of_the_workloads_of_its_finding_and_of_another_variant_if_it_sa
     let study = study(&finding(&gates, r#", on: "a""#), FASTER, acted);
     assert_eq!(study.claims[0].gates[0].of, "idle");
     assert_eq!(study.claims[0].verdict, Verdict::Reproduced);
+}
+
+#[test]
+fn a_gate_may_speak_of_a_machine_for_headroom_which_runs_once() {
+    let verdict = |bound: f64| {
+        let gates = format!(r#"AtLeast(metric: "speed", value: {bound}, of: "large")"#);
+        let more = r#"headroom: (machines: { "large": {} }),"#;
+        let experiment = experiment_with(METRICS, &finding(&gates, ""), more);
+        check(&experiment.file).unwrap_or_else(|error| panic!("{error}"));
+        let mut runs = runs(&experiment, FASTER);
+        for workload in ["a", "b", "c"] {
+            let id = RunId {
+                workload: workload.to_owned(),
+                point: Point {
+                    variant: "large".to_owned(),
+                    control: true,
+                    levels: Vec::new(),
+                },
+                pair: 0,
+                confirming: false,
+            };
+            let record = record(&[(200_000, 800_000_000_000)]);
+            runs.insert(id, Outcome::Done(Box::new(record)));
+        }
+        let study = judge(&experiment, &[], &runs).unwrap();
+        assert!(study.metrics[0].problems.is_empty());
+        assert_eq!(study.metrics[0].launches.as_ref().unwrap().measured, 3);
+        study.claims[0].verdict
+    };
+    assert_eq!(verdict(1.2), Verdict::Reproduced);
+    assert_eq!(verdict(1.3), Verdict::Void);
 }
 
 #[test]

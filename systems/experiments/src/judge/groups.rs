@@ -209,7 +209,8 @@ pub(super) fn launches(
         unpaired: 0,
         rows: rows(file, values, points, &kernels(runs)),
     };
-    for (id, measured) in &values.of_runs {
+    let compared = values.of_runs.iter();
+    for (id, measured) in compared.filter(|(id, _)| file.compares(&id.point.variant)) {
         let RunId {
             workload,
             point,

@@ -8,6 +8,11 @@ use crate::model::RunId;
 
 /// Creates an experiment of two workloads in a group and one in another.
 pub(super) fn experiment(metrics: &str, claims: &str) -> Experiment {
+    experiment_with(metrics, claims, "")
+}
+
+/// Creates the same experiment with more fields.
+pub(super) fn experiment_with(metrics: &str, claims: &str, more: &str) -> Experiment {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("e.ron");
     let text = format!(
@@ -25,6 +30,7 @@ pub(super) fn experiment(metrics: &str, claims: &str) -> Experiment {
             perturb: (pairs: 10, draws: {{ "seed": [1, 2] }}),
             metrics: {{ {metrics} }},
             claims: [{claims}],
+            {more}
         )"#
     );
     std::fs::write(&path, text).unwrap();
@@ -33,7 +39,7 @@ pub(super) fn experiment(metrics: &str, claims: &str) -> Experiment {
 }
 
 /// Creates the record of a run with these launches: wavefront instructions and cycles.
-fn record(launches: &[(u64, u64)]) -> Record {
+pub(super) fn record(launches: &[(u64, u64)]) -> Record {
     let kernels = launches.iter().enumerate().map(|(number, (count, cycles))| {
         serde_json::json!({"number": number, "name": "visit", "grid": [1, 1, 1], "block": [1, 1, 1],
             "cycles": cycles + 7, "run_cycles": cycles, "wavefront_instructions": count,

@@ -45,7 +45,7 @@ pub(super) fn metric(
         problems.push(metric.value.error(message).hint("leave `groups` out"));
     }
     for variant in metric.variants.iter().flatten() {
-        problems.take(point(file, variant));
+        problems.take(measured(file, variant));
     }
     let Some(variants) = &metric.variants else {
         return;
@@ -92,6 +92,15 @@ pub(super) fn workloads(file: &ExperimentFile, name: &Placed<String>) -> Result<
     Err(name
         .error(message)
         .hint(name_hint(&name.value, what, known)))
+}
+
+/// Returns an error for a name that is no variant, control or machine for headroom.
+fn measured(file: &ExperimentFile, name: &Placed<String>) -> Result<(), Diagnostic> {
+    if file.compares(&name.value) {
+        point(file, name)
+    } else {
+        Ok(())
+    }
 }
 
 /// Returns an error for the name of a variant or control that does not exist.
@@ -209,7 +218,7 @@ pub(super) fn gate(
         problems.push(value.error("the bound of a gate must be finite"));
     }
     if let Some(of) = of {
-        problems.take(point(file, of));
+        problems.take(measured(file, of));
     }
     let of = of.as_ref().unwrap_or(claim.of);
     let stated = problems.take(find(metric, "metric", "metrics", &file.metrics));

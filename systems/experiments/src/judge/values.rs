@@ -65,20 +65,22 @@ impl Values {
             let Outcome::Done(record) = outcome else {
                 continue;
             };
-            let variant = &id.point.variant;
-            if !metric.is_of(variant) || !file.compares(variant) {
+            if !metric.is_of(&id.point.variant) {
                 continue;
             }
+            // A machine for headroom has values for gates, and need not have any.
+            let is_compared = file.compares(&id.point.variant);
             match Measured::of(metric, expression, record) {
                 Ok(measured) => {
-                    if measured.undefined > 0 {
+                    if measured.undefined > 0 && is_compared {
                         values.undefined.insert(id.clone());
                     }
                     values.of_runs.insert(id.clone(), measured);
                 }
-                Err(problem) => {
+                Err(problem) if is_compared => {
                     values.problems.insert(id.clone(), problem);
                 }
+                Err(_) => {}
             }
         }
         values

@@ -25,8 +25,8 @@ use warpweave_params::{Diagnostic, Diagnostics, Kind, Node, Placed};
 use warpweave_systems::{Identity, Scenario, Variation};
 use wildmatch::WildMatch;
 
-pub(crate) use self::points::points;
 use self::points::{Machine, Overrides, machines};
+pub(crate) use self::points::{headroom, points};
 use crate::file::{ExperimentFile, StatedWorkload};
 use crate::model::{EqualPairs, RunId};
 use crate::read::{Experiment, level_name, plain};
@@ -107,7 +107,7 @@ impl Plan {
         let mut problems = Problems::default();
         let mut left_out = Vec::new();
         let machines = machines(&experiment.file);
-        let headroom = points::headroom(experiment);
+        let headroom = headroom(experiment);
         let mut wanted = Vec::new();
         for (name, workload) in &experiment.file.workloads {
             let parameters = match parameters(experiment, workload, budget) {

@@ -239,9 +239,13 @@ pub(super) fn left_out(launches: &StudiedLaunches) -> String {
         unpaired,
         ..
     } = launches;
-    let mut words = format!(
-        "launches of `{kernel}` in the first pair: {measured} measured, {short} left out with fewer than {at_least} wavefront instructions"
-    );
+    let mut words = format!("launches of `{kernel}` in the first pair: {measured} measured");
+    if *at_least > 0 {
+        let _ = write!(
+            words,
+            ", {short} left out with fewer than {at_least} wavefront instructions"
+        );
+    }
     if *undefined > 0 {
         let _ = write!(words, "; in all runs {undefined} without a value");
     }
