@@ -11,12 +11,12 @@ use std::time::Duration;
 
 pub(crate) use parking_lot::{Condvar, Mutex};
 
-/// Number of barrier polls before a thread yields its core. This takes some 20 microseconds, as long
-/// as going to sleep and waking up.
+/// Number of barrier polls before a thread yields its core. They take some 20 microseconds, as
+/// long as going to sleep and waking up.
 pub(crate) const SPINS: u32 = 1024;
 
-/// Number of times a thread at a barrier yields before it sleeps: some 100 microseconds on a host
-/// with idle cores, far more where others want the core.
+/// Number of times a thread at a barrier yields before it sleeps. They take some 100 microseconds
+/// on a host with idle cores, and far more where others want the core.
 pub(crate) const YIELDS: u32 = 256;
 
 /// Host time since some moment. It determines which thread works, never the results.

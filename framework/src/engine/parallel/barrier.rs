@@ -4,9 +4,9 @@ use crossbeam::utils::CachePadded;
 
 use crate::sync::{AtomicUsize, Condvar, Mutex, Ordering, SPINS, YIELDS, hint_spin, yield_thread};
 
-/// Number of threads, or of groups, that count their arrivals in one place. The number of cache
-/// lines that pass from core to core before the last arrival is known grows with the logarithm of
-/// the number of threads.
+/// Number of threads, or of groups, that count their arrivals in one place. With
+/// groups, the cache lines that pass from core to core one after the other grow in number with the
+/// logarithm of the threads.
 const GROUP: usize = 4;
 
 /// Bits of the release word below the number of the round.

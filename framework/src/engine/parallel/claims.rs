@@ -34,8 +34,8 @@ impl Claims {
         }
     }
 
-    /// Claims a partition for thread `me` that no thread has begun in this window: one of its own,
-    /// else one of another thread; `None` if all have been begun.
+    /// Claims a partition that no thread has begun in this window for thread `me`, its own first.
+    /// Returns `None` if all have been begun.
     #[inline]
     pub(super) fn next(&self, me: usize, window: u64) -> Option<usize> {
         if let Some(mine) = self.take(me, window, End::Front) {

@@ -101,7 +101,7 @@ impl Found {
     }
 }
 
-/// What one thread found, for the coordinator: words on a single cache line, written before the
+/// Findings of one thread for the coordinator: words on a single cache line, written before the
 /// barrier and read after it.
 pub(super) struct FoundCell {
     flags: AtomicU64,

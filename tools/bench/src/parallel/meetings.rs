@@ -2,8 +2,8 @@
 //!
 //! Stations with equal work stand in a ring, with several lanes from each to the next. Every
 //! station is a partition of its own and every wire takes one cycle, so each cycle is a window. The
-//! stations time themselves. What a window takes beyond a thread's share of their time is the
-//! meeting; the way of messages from core to core is in the time of stations.
+//! stations time themselves, and the way of messages from core to core is part of their time. What
+//! a window takes beyond a thread's share of it is the meeting.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -20,7 +20,7 @@ use warpweave_framework::{
 /// Number of stations, each a partition: two for each of the most threads.
 const STATIONS: usize = 32;
 
-/// Numbers of threads that are measured, as far as there are cores.
+/// Numbers of threads that are measured, at most one for each core.
 const THREADS: [usize; 5] = [1, 2, 4, 8, 16];
 
 /// Number of wires from each station to the next.
