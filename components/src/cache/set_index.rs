@@ -97,7 +97,7 @@ impl SetIndex {
     }
 
     /// Returns the set of the line with this number.
-    #[inline]
+    #[inline(always)]
     pub(super) fn of(&self, number: u64) -> u32 {
         match self {
             Self::Mask(mask) => (number & mask) as u32,

@@ -39,10 +39,10 @@ impl CrossbarSpec {
     /// networks.
     #[inline]
     pub(super) fn flits(&self, network: &NetworkSpec, bytes: u32) -> u32 {
-        match bytes.checked_sub(CONTROL_BYTES) {
-            Some(0) if self.control_flit => 1,
-            Some(data) if self.control_flit => 1 + network.flits(data),
-            _ => network.flits(bytes),
+        if self.control_flit {
+            flits_with_control(network, bytes)
+        } else {
+            network.flits(bytes)
         }
     }
 
@@ -84,4 +84,13 @@ fn check_network(
          or use VirtualOutput or one virtual channel"
             .to_owned()
     })
+}
+
+/// Returns the flits of a message whose control takes one of its own.
+#[cold]
+fn flits_with_control(network: &NetworkSpec, bytes: u32) -> u32 {
+    match bytes.saturating_sub(CONTROL_BYTES) {
+        0 => 1,
+        data => 1 + network.flits(data),
+    }
 }

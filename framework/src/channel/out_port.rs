@@ -109,14 +109,11 @@ impl<T: Message> Connected<T> {
         self.free_from = now + self.period;
         ctx.count_message();
         let ready = now + self.latency_ticks;
-        // The receiver's thread has the slots of a cut: they are looked at no more than needed.
-        let across = self.way == DeliveryPath::CutActivity;
-        let first = !across && self.end.all_taken();
-        self.end.push(now, message, ready);
         self.messages += 1;
-        if across {
+        if self.way == DeliveryPath::CutActivity {
+            self.end.push_across(now, message, ready);
             self.notify_across(ctx, ready);
-        } else if first {
+        } else if self.end.push(now, message, ready) {
             ctx.wake_soon(self.neighbour, self.latency_cycles);
         }
     }
@@ -183,8 +180,7 @@ impl<T: Message> Connected<T> {
         let ready = now + cycles * self.period;
         ctx.sent(self.channel, || message.flow());
         // Behind another message no wake-up is needed yet: popping that one arms for this one.
-        let first = !matches!(self.receiver, Reach::Cut(..)) && self.end.all_taken();
-        self.end.push(now, message, ready);
+        let first = self.end.push(now, message, ready);
         self.messages += 1;
         if let Reach::Same(target) = &self.receiver {
             if first {

@@ -159,22 +159,27 @@ impl<T> Producer<T> {
         }
     }
 
-    /// True if all messages written so far have been taken.
-    #[inline(always)]
-    pub(crate) fn all_taken(&self) -> bool {
-        // With one slot the last message was in this one, which is empty.
-        slot_at(&self.slots, self.last)
-            .stamp
-            .load(Ordering::Acquire)
-            < FULL
-    }
-
-    /// Writes the next slot; the message is readable from tick `ready`.
+    /// Writes the next slot; the message is readable from tick `ready`. Returns true if all
+    /// messages before it have been taken.
     ///
     /// # Panics
     /// Panics if the slot is not writable at `now`; check [`Producer::vacancy`] first.
     #[inline(always)]
-    pub(crate) fn push(&mut self, now: u64, value: T, ready: u64) {
+    pub(crate) fn push(&mut self, now: u64, value: T, ready: u64) -> bool {
+        let last = slot_at(&self.slots, self.last);
+        // With one slot the last message was in this one, which is empty.
+        let first = last.stamp.load(Ordering::Acquire) < FULL;
+        self.push_across(now, value, ready);
+        first
+    }
+
+    /// Writes the next slot like [`Producer::push`], and looks at no other slot: across a cut they
+    /// are in the cache of another core.
+    ///
+    /// # Panics
+    /// Panics like [`Producer::push`].
+    #[inline(always)]
+    pub(crate) fn push_across(&mut self, now: u64, value: T, ready: u64) {
         debug_assert!(ready <= TICK_MAX);
         let slots = &*self.slots;
         let slot = slot_at(slots, self.at);

@@ -93,6 +93,7 @@ impl Controller {
     }
 
     /// Tells whether a policy refuses a clean copy-back whose line is absent.
+    #[cold]
     fn refuses(&self, request: &MemRequest, access: Access) -> bool {
         let hooks = &self.store.hooks;
         let event = hooks.look_up(request, access, None);
@@ -273,6 +274,7 @@ impl Controller {
         }
     }
 
+    #[inline]
     fn miss_room(&self, access: Access, requests: u32) -> Result<(), Blocked> {
         let lookup = &self.store.lookup;
         if lookup.mshrs().is_full() {

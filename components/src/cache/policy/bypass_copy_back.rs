@@ -216,7 +216,11 @@ impl Above {
 
 impl CachePolicy for Above {
     fn owns(&self) -> &'static [Field] {
-        &[Field::Insert, Field::RequestFlags, Field::HandDown]
+        if self.spec.regions == 0 && self.spec.instructions == 0 {
+            &[]
+        } else {
+            &[Field::Insert, Field::RequestFlags, Field::HandDown]
+        }
     }
 
     fn decide_miss(&self, miss: &TagLookup<'_>, decision: &mut MissDecision) {

@@ -39,14 +39,10 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Creates empty lists for one thread.
+    /// Creates empty lists for one thread; none are needed if there is a single inbox.
     pub(super) fn outgoing(&self) -> Outgoing {
-        Outgoing(
-            self.inboxes
-                .iter()
-                .map(|_| CutActivity::default())
-                .collect(),
-        )
+        let others = self.inboxes.iter().filter(|_| self.inboxes.len() > 1);
+        Outgoing(others.map(|_| CutActivity::default()).collect())
     }
 
     /// Puts the events that a partition recorded into the inboxes of those whose partitions they
