@@ -522,9 +522,9 @@ fn every_output_goes_through_the_shared_helper() {
             let name = path.strip_prefix(root).unwrap().display().to_string();
             if path.is_dir() {
                 folders.push(path);
-            } else if name.ends_with(".rs")
+            } else if path.extension().is_some_and(|e| e == "rs")
                 && !name.contains("/tests")
-                && !name.ends_with("_tests.rs")
+                && !name.contains("_tests.")
             {
                 let text = fs::read_to_string(&path).unwrap();
                 let code = text.split("#[cfg(test)]").next().unwrap_or_default();

@@ -215,6 +215,7 @@ impl Partition {
     }
 
     /// Evaluates everything before the end of the window; returns the work pending after it.
+    #[inline(always)]
     pub(crate) fn run(&mut self, window: &Window, world: Option<&WorldDriver>) -> Ahead {
         self.window = *window;
         self.shared.across.window = window.number;
