@@ -1,7 +1,7 @@
 //! Checks that every policy shipped with Warpweave keeps the promises of policies, on generated
 //! machines and programs.
 
-use warpweave_conform::{Conformance, ConformanceProperty, Finding};
+use warpweave_conform::{Conformance, ConformanceProperty, EarlierRuns, Finding};
 use warpweave_systems::standard_registry;
 
 /// Descriptions of policies that need more than their name, or that behave differently with other
@@ -84,6 +84,7 @@ fn descriptions(name: &str) -> Vec<&str> {
 fn keep_what_policies_promise(role: &str) {
     let registry = standard_registry();
     let out = tempfile::tempdir().unwrap();
+    let earlier = EarlierRuns::default();
     let mut tried_any = false;
     for policy in registry.policies(role) {
         for description in descriptions(policy.name) {
@@ -94,7 +95,9 @@ fn keep_what_policies_promise(role: &str) {
                 at: None,
                 cases: 3,
                 seed: 1,
+                simpler: 400,
                 out: out.path().join(policy.name),
+                earlier: &earlier,
             };
             for promise in ConformanceProperty::ALL {
                 let finding = conformance.check(promise);

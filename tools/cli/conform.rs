@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use warpweave_conform::{CallerPlace, ConformError, Conformance, ConformanceProperty, Finding};
+use warpweave_conform::{
+    CallerPlace, ConformError, Conformance, ConformanceProperty, EarlierRuns, Finding,
+};
 use warpweave_files::OutputFolder;
 use warpweave_framework::{PolicyEntry, Registry};
 
@@ -22,6 +24,9 @@ pub(crate) struct Arguments {
     /// Seed for generating machines and programs.
     #[arg(long, default_value = "1")]
     seed: u64,
+    /// Maximum number of simpler cases to try for each broken promise.
+    #[arg(long, value_name = "N", default_value = "400", value_parser = clap::value_parser!(u32).range(..=1_000_000))]
+    shrink: u32,
     /// Folder for the scenarios that show broken promises; it must not exist. `conform-NAME` if
     /// absent.
     #[arg(long, value_name = "DIR")]
@@ -62,7 +67,9 @@ pub(crate) fn conform(registry: &Registry, arguments: &Arguments) -> CommandResu
         at: at.map(|(scenario, path)| CallerPlace { scenario, path }),
         cases: arguments.cases,
         seed: arguments.seed,
+        simpler: arguments.shrink,
         out,
+        earlier: &EarlierRuns::default(),
     };
     let mut told = to_stdout(&format!("{role}/{name}\n"));
     // A policy that panics breaks a promise; the finding says with which words.

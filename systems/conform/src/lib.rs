@@ -10,6 +10,7 @@
 //! such place. Their policies are tested at a path in a scenario that the caller names.
 
 mod case;
+mod earlier;
 mod place;
 mod properties;
 
@@ -23,9 +24,10 @@ use warpweave_framework::{NeutralSpec, PolicyEntry, Registry};
 use warpweave_params::{Diagnostic, Diagnostics};
 
 use self::case::Case;
+pub use self::earlier::EarlierRuns;
 use self::place::Place;
 pub use self::properties::ConformanceProperty;
-use self::properties::{TrialRun, Verdict};
+use self::properties::{FirstRun, TrialRun, Verdict};
 
 /// Conformance check of one policy, with its settings.
 pub struct Conformance<'a> {
@@ -41,8 +43,12 @@ pub struct Conformance<'a> {
     pub cases: u32,
     /// Seed for the generation of machines and programs.
     pub seed: u64,
+    /// Maximum number of simpler cases to try for each broken promise.
+    pub simpler: u32,
     /// Output folder for failing cases; it must not exist yet.
     pub out: PathBuf,
+    /// Results that checks share: those of this policy, and of others of its role.
+    pub earlier: &'a EarlierRuns,
 }
 
 /// Place for the policy in a scenario of the caller.
@@ -163,14 +169,21 @@ impl Conformance<'_> {
                 .collect();
             TrialRun::load(self.registry, promise, &at.scenario, &sets)
         };
+        let place = format!("{} at {}", at.scenario.display(), at.path);
         let verdict = (|| {
-            let bound = trial(None)?.bound()?;
-            let own = trial(Some(&self.description))?;
-            let Some(NeutralSpec { ron, like }) = self.policy.without_effect else {
-                return Ok(own.check(promise, bound, None));
+            let bound = match self.earlier.bound(&place) {
+                Some(bound) => bound,
+                None => self.earlier.keep_bound(&place, trial(None)?.bound()?),
             };
-            let pair = (trial(Some(like))?, trial(Some(ron))?);
-            Ok(own.check(promise, bound, Some((&pair.0, &pair.1))))
+            let own = trial(Some(&self.description))?;
+            let without = match self.policy.without_effect {
+                Some(NeutralSpec { ron, like }) if promise == ConformanceProperty::NeutralSpec => {
+                    Some((trial(Some(like))?, trial(Some(ron))?))
+                }
+                _ => None,
+            };
+            let without = without.as_ref().map(|(usual, without)| (usual, without));
+            Ok(own.check(promise, bound, self.first_run(promise, &place), without))
         })();
         match verdict {
             Ok(Verdict::Kept) => Ok(Finding::Kept {
@@ -189,7 +202,7 @@ impl Conformance<'_> {
         let config = Config {
             cases: self.cases,
             failure_persistence: None,
-            max_shrink_iters: 400,
+            max_shrink_iters: self.simpler,
             ..Config::default()
         };
         let mut seed = [0; 32];
@@ -219,25 +232,46 @@ impl Conformance<'_> {
                 &[],
             ))
         };
+        let name = format!("{place:?} in {case:?}");
         let tried = (|| -> io::Result<Result<Verdict, Diagnostics>> {
-            let bound = match trial(place.usual())?.and_then(|usual| usual.bound()) {
-                Ok(bound) => bound,
-                Err(problems) => return Ok(Err(problems)),
+            let bound = match self.earlier.bound(&name) {
+                Some(bound) => bound,
+                None => match trial(place.usual())?.and_then(|usual| usual.bound()) {
+                    Ok(bound) => self.earlier.keep_bound(&name, bound),
+                    Err(problems) => return Ok(Err(problems)),
+                },
             };
             let own = match trial(&self.description)? {
                 Ok(own) => own,
                 Err(problems) => return Ok(Err(problems)),
             };
-            let Some(NeutralSpec { ron, like }) = self.policy.without_effect else {
-                return Ok(Ok(own.check(promise, bound, None)));
+            let first = self.first_run(promise, &name);
+            let neutral = self.policy.without_effect;
+            let neutral = neutral.filter(|_| promise == ConformanceProperty::NeutralSpec);
+            let Some(NeutralSpec { ron, like }) = neutral else {
+                return Ok(Ok(own.check(promise, bound, first, None)));
             };
             let pair = (trial(like)?, trial(ron)?);
             let (Ok(usual), Ok(without)) = pair else {
                 return Ok(pair.0.and(pair.1).map(|_| Verdict::Kept));
             };
-            Ok(Ok(own.check(promise, bound, Some((&usual, &without)))))
+            Ok(Ok(own.check(
+                promise,
+                bound,
+                first,
+                Some((&usual, &without)),
+            )))
         })()?;
         Ok(tried.unwrap_or_else(Verdict::Refused))
+    }
+
+    /// Names the undisturbed run of this policy in a case, for the checks that share it.
+    fn first_run(&self, promise: ConformanceProperty, case: &str) -> FirstRun<'_> {
+        let checked = promise.needs_checkers();
+        FirstRun {
+            earlier: self.earlier,
+            case: format!("{}, checked: {checked}, {case}", self.description),
+        }
     }
 
     /// Writes the scenario that breaks a promise to the output folder.

@@ -11,6 +11,8 @@ use warpweave_params::Diagnostics;
 use warpweave_systems::{Machine, Scenario, Simulated, Status};
 use warpweave_trace::Program;
 
+use crate::earlier::EarlierRuns;
+
 /// Cycle limit of a run: a multiple of the default policy's cycles, plus a constant number of
 /// cycles.
 pub(super) const STARVED_AFTER: (u64, u64) = (20, 20_000);
@@ -76,6 +78,12 @@ pub(super) enum Verdict {
     Broken(String),
 }
 
+/// Name of a run that several promises compare with, and the place where it is kept.
+pub(super) struct FirstRun<'a> {
+    pub(super) earlier: &'a EarlierRuns,
+    pub(super) case: String,
+}
+
 /// Scenario under test with its emulated program.
 pub(super) struct TrialRun<'a> {
     pub(super) registry: &'a Registry,
@@ -128,9 +136,12 @@ impl<'a> TrialRun<'a> {
         &self,
         promise: ConformanceProperty,
         bound: u64,
+        first: FirstRun<'_>,
         without: Option<(&TrialRun<'_>, &TrialRun<'_>)>,
     ) -> Verdict {
-        let checked = catch_unwind(AssertUnwindSafe(|| self.try_check(promise, bound, without)));
+        let checked = catch_unwind(AssertUnwindSafe(|| {
+            self.try_check(promise, bound, &first, without)
+        }));
         match checked {
             Ok(Ok(None)) => Verdict::Kept,
             Ok(Ok(Some(broken))) => Verdict::Broken(broken),
@@ -150,10 +161,12 @@ impl<'a> TrialRun<'a> {
         &self,
         promise: ConformanceProperty,
         bound: u64,
+        first: &FirstRun<'_>,
         without: Option<(&TrialRun<'_>, &TrialRun<'_>)>,
     ) -> Result<Option<String>, Diagnostics> {
         let plain = EngineOptions::default();
-        let first = self.run(plain, Some(bound))?;
+        let run = || self.run(plain, Some(bound));
+        let first = first.earlier.first(&first.case, run)?;
         let ended = match (&first.status, promise) {
             (Status::Done, _) => true,
             (Status::Limit | Status::Deadlock(_), ConformanceProperty::NoStarvation) => {
