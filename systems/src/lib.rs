@@ -28,5 +28,7 @@ pub use run::{
     MachineCheckpointError, Measured, Part, Progress, ReadLog, ReadLogError, RegionResult,
     Simulated, StateLog, Status, Threads, empty_environment,
 };
-pub use scenario::{AppliedOverride, Identity, Measure, Outside, Region, Scenario, Variation};
+pub use scenario::{
+    AppliedOverride, Identity, Measure, Outside, Region, Scenario, SharedPrograms, Variation,
+};
 pub use taps::{RequestsAt, RequestsByKernel, StartLogError, TapSpec};

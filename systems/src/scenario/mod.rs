@@ -37,6 +37,7 @@ mod identity;
 mod measure;
 mod overrides;
 mod profile;
+mod programs;
 mod region;
 mod work;
 
@@ -61,6 +62,7 @@ use self::measure::StatedMeasure;
 pub use self::overrides::AppliedOverride;
 use self::overrides::{Overrides, RawOverride};
 pub(crate) use self::profile::Profile;
+pub use self::programs::SharedPrograms;
 pub(crate) use self::region::Sample;
 pub use self::region::{Outside, Region};
 pub(crate) use self::work::{Recording, Work};
@@ -260,7 +262,14 @@ impl Scenario {
         let mut problems = Diagnostics::new();
         let given = overrides::of_command_line(sets, &mut problems);
         let given = ("command line", given);
-        let loaded = Self::of_tree((path, beside(path)), node, None, given, &files, problems)?;
+        let loaded = Self::of_tree(
+            (path, beside(path)),
+            node,
+            (None, None),
+            given,
+            &files,
+            problems,
+        )?;
         Ok(Self {
             sets: sets.to_vec(),
             ..loaded
@@ -294,7 +303,7 @@ impl Scenario {
         let loaded = Self::of_tree(
             (trace, Path::new("")),
             node,
-            None,
+            (None, None),
             overrides,
             &files,
             problems,
@@ -309,9 +318,15 @@ impl Scenario {
     /// Reads the base scenario of a [`Variation`] and applies its changes. Errors in a change are
     /// reported at the change's location.
     ///
+    /// With `programs`, its host program is shared with other variations.
+    ///
     /// # Errors
     /// Fails like [`Scenario::load_within`].
-    pub fn load_varied(variation: &Variation, budget: &Budget) -> Result<Self, Diagnostics> {
+    pub fn load_varied(
+        variation: &Variation,
+        budget: &Budget,
+        programs: Option<&SharedPrograms>,
+    ) -> Result<Self, Diagnostics> {
         let _span = debug_span!("load", path = ?variation.base.value).entered();
         let ledger = Ledger::new(budget);
         let path = &variation.base.value;
@@ -325,7 +340,7 @@ impl Scenario {
         Self::of_tree(
             (path, beside(path)),
             node,
-            workload,
+            (workload, programs),
             given,
             &files,
             problems,
@@ -333,11 +348,12 @@ impl Scenario {
     }
 
     /// Creates the scenario of `node` at `path`, with paths relative to `folder`. A given
-    /// `workload` replaces its own. The `given` overrides come from the source `from`.
+    /// `workload` replaces its own, and its program may be one of `programs`. The `given` overrides
+    /// come from the source `from`.
     fn of_tree(
         (path, folder): (&Path, &Path),
         mut node: Node,
-        workload: Option<&Placed<PathBuf>>,
+        (workload, programs): (Option<&Placed<PathBuf>>, Option<&SharedPrograms>),
         (from, given): (&'static str, Vec<RawOverride>),
         files: &Files,
         mut problems: Diagnostics,
@@ -400,16 +416,20 @@ impl Scenario {
                 };
                 let read = read_named(&work_path, &name, &["Workload"], files);
                 let node = problems.take(read)?;
-                let folder = beside(&work_path);
-                let read = HostProgram::from_node(
-                    &node,
-                    &files.at(folder),
-                    size.as_ref(),
-                    &overrides.workload,
-                    &standard_references(),
-                );
-                let program = problems.take(read)?;
-                Some((work_path, Work::Workload(Arc::new(program))))
+                let (folder, changes) = (beside(&work_path), &overrides.workload);
+                let read = || {
+                    let (files, references) = (files.at(folder), standard_references());
+                    HostProgram::from_node(&node, &files, size.as_ref(), changes, &references)
+                };
+                let program = match programs {
+                    None => read().map(Arc::new),
+                    Some(programs) => {
+                        let size = size.as_ref().map(|size| &size.value);
+                        programs.get(&work_path, size, changes, read)
+                    }
+                };
+                let program = problems.take(program)?;
+                Some((work_path, Work::Workload(program)))
             }
             Named::Trace(name) => {
                 if let Some(set) = overrides.workload.keys().next() {

@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 use warpweave_files::{Budget, Input, Ledger, ReadError};
 use warpweave_framework::Registry;
 use warpweave_params::{Diagnostic, Diagnostics, Kind, Node, Placed};
-use warpweave_systems::{Identity, Scenario, Variation};
+use warpweave_systems::{Identity, Scenario, SharedPrograms, Variation};
 use wildmatch::WildMatch;
 
 use self::points::{Machine, Overrides, machines};
@@ -146,8 +146,12 @@ impl Plan {
         let points = of_points.len();
         let built = [of_points, of_draws].concat();
         let kinds = Mutex::new(BTreeSet::new());
+        let programs = SharedPrograms::default();
+        let load =
+            |variation: &Variation| Scenario::load_varied(variation, budget, Some(&programs));
         let machines = each(&built, threads, interrupt, |run| {
-            let built = machine_statistics(&run.variation, registry, budget);
+            let scenario = load(&run.variation);
+            let built = scenario.and_then(|scenario| machine_statistics(&scenario, registry));
             built
                 .and_then(|built| Ok(shared(built, &kinds, &ledger)?))
                 .map_err(|problems| blame(run, problems))
@@ -162,7 +166,7 @@ impl Plan {
         let statistics = statistics.filter(|(variant, _)| experiment.file.compares(variant));
         let statistics = statistics.collect();
         let known = each(&wanted, threads, interrupt, |run| {
-            read(&run.variation, budget)
+            read(&load(&run.variation)?)
         });
         let Some(known) = whole(known)? else {
             return Ok(None);
@@ -350,17 +354,15 @@ fn parameters(
     budget: &Budget,
 ) -> Result<Vec<String>, Diagnostics> {
     let sets = of_workload(experiment, workload, None);
-    let scenario = Scenario::load_varied(&variation(experiment, workload, sets), budget)?;
+    let scenario = Scenario::load_varied(&variation(experiment, workload, sets), budget, None)?;
     Ok(scenario.workload_parameters().to_vec())
 }
 
 fn machine_statistics(
-    variation: &Variation,
+    scenario: &Scenario,
     registry: &Registry,
-    budget: &Budget,
 ) -> Result<MachineStatistics, Diagnostics> {
-    let scenario = Scenario::load_varied(variation, budget)?;
-    let machine = warpweave_systems::Machine::without_program(&scenario, registry)?;
+    let machine = warpweave_systems::Machine::without_program(scenario, registry)?;
     let statistics = machine.statistics().into_iter();
     Ok(statistics
         .map(|instance| {
@@ -390,8 +392,7 @@ fn shared(
     Ok(statistics)
 }
 
-fn read(variation: &Variation, budget: &Budget) -> Result<ResolvedRun, Diagnostics> {
-    let scenario = Scenario::load_varied(variation, budget)?;
+fn read(scenario: &Scenario) -> Result<ResolvedRun, Diagnostics> {
     Ok(ResolvedRun {
         identity: scenario.identity()?,
         files: scenario.files().map(PathBuf::from).collect(),

@@ -51,7 +51,7 @@ fn line_of(problems: &Diagnostics) -> String {
 }
 
 pub(super) fn load(run: &PlannedRun, runner: &Runner<'_>) -> Result<Scenario, RunFailure> {
-    Ok(Scenario::load_varied(&run.variation, runner.budget)?)
+    Ok(Scenario::load_varied(&run.variation, runner.budget, None)?)
 }
 
 /// Returns the cached trace, or emulates the program and caches its trace.

@@ -138,7 +138,7 @@ impl Scale {
             .collect();
         let mut wanted = Vec::new();
         for (workload, run) in found {
-            let scenario = Scenario::load_varied(&run.variation, budget)?;
+            let scenario = Scenario::load_varied(&run.variation, budget, None)?;
             let machine = Machine::without_program(&scenario, registry)?;
             wanted.push((workload, run, Caches::of(&machine.system().resolved)));
         }
