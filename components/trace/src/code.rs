@@ -37,6 +37,8 @@ pub struct Instruction {
     pub writes: RegisterSet,
     /// Operands in source order, destination first.
     pub operands: Vec<Operand>,
+    /// Predicate that selects the executing lanes; absent: all active lanes execute.
+    pub guard: Option<Guard>,
     /// Caching hints given by the opcode.
     pub hints: Hints,
     /// Index of the instruction a branch jumps to.
@@ -61,6 +63,7 @@ impl Instruction {
             reads: RegisterSet::EMPTY,
             writes: RegisterSet::EMPTY,
             operands: Vec::new(),
+            guard: None,
             hints: Hints::default(),
             target: None,
             reconvergence: None,
@@ -217,10 +220,23 @@ pub enum Operand {
     Register(u16),
     /// Predicate register number, counted from 0.
     Predicate(u16),
+    /// Predicate register number whose value is inverted before use.
+    NotPredicate(u16),
     /// Integer literal, or the bit pattern of a floating-point one.
     Immediate(i64),
+    /// Byte offset of a kernel parameter in the launch's arguments.
+    Argument(u32),
     /// Special register, label or variable name.
     Symbol(String),
+}
+
+/// Condition under which a lane executes an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Guard {
+    /// Predicate register number, counted from 0.
+    pub predicate: u16,
+    /// True if lanes execute whose predicate is false (PTX `@!p`).
+    pub negated: bool,
 }
 
 /// Caching hints that the opcode carries.

@@ -71,7 +71,7 @@ mod writer;
 
 pub use ahead::Ahead;
 pub use code::{
-    CacheOperator, Class, Code, Hints, Instruction, Operand, ReadPath, RegisterSet, Space,
+    CacheOperator, Class, Code, Guard, Hints, Instruction, Operand, ReadPath, RegisterSet, Space,
 };
 pub use counts::WavefrontCounts;
 pub use cursor::Cursor;

@@ -7,7 +7,7 @@ use warpweave_trace::{FrontEnd, WorkGroupOrder};
 /// Version of the emulator's output. It increases whenever the trace of any program changes, so
 /// that stored traces of older versions are not reused. A test compares the traces of the shipped
 /// workloads with those of this version.
-pub const EMULATOR_VERSION: u32 = 3;
+pub const EMULATOR_VERSION: u32 = 4;
 
 /// Interleaving of work-groups in emulation, and its limits. Part of the identity of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

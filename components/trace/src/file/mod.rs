@@ -23,7 +23,7 @@ use crate::{Attribute, Code, ContentHash, Parent, Program, TraceError, Wavefront
 
 static LAYOUT: Layout = Layout {
     magic: *b"WWTRACE\n",
-    version: 3,
+    version: 4,
     what: "a program trace",
     again: "record the trace again",
 };

@@ -271,7 +271,7 @@ fn errors_name_the_file_the_place_and_what_to_do() {
     newer[8] = 9;
     assert_eq!(
         message(&newer),
-        "offset 8: format version 9, but this program reads 3; record the trace again"
+        "offset 8: format version 9, but this program reads 4; record the trace again"
     );
     let mut chunk = good.clone();
     chunk[20] ^= 1;

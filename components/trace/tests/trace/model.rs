@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use warpweave_trace::{
-    Allocation, Attribute, Class, Code, Cursor, FrontEnd, HostCommand, Instruction, KernelTrace,
-    KernelWriter, LANES, Lanes, Operand, Parent, Program, Space, StreamWriter, WorkGroupOrder,
+    Allocation, Attribute, Class, Code, Cursor, FrontEnd, Guard, HostCommand, Instruction,
+    KernelTrace, KernelWriter, LANES, Lanes, Operand, Parent, Program, Space, StreamWriter,
+    WorkGroupOrder,
 };
 
 /// Instructions of [`code`]; odd ones are memory instructions.
@@ -73,7 +74,16 @@ pub(crate) fn code() -> Arc<Code> {
             Instruction::new("add.u32", Class::IntAdd)
         };
         instruction.writes.insert(index as u16 % 320);
-        instruction.operands = vec![Operand::Register(index as u16), Operand::Immediate(-1)];
+        instruction.operands = vec![
+            Operand::Register(index as u16),
+            Operand::Immediate(-1),
+            Operand::NotPredicate(2),
+            Operand::Argument(8 * index),
+        ];
+        instruction.guard = (index % 3 == 0).then_some(Guard {
+            predicate: index as u16,
+            negated: index % 2 == 0,
+        });
         instruction.line = index;
         instruction
     };

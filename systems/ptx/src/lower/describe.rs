@@ -1,7 +1,8 @@
 //! Trace description of an instruction: class, registers, operands, hints and control flow.
 
 use warpweave_trace::{
-    CacheOperator, Class, Hints, Instruction, Operand as TraceOperand, ReadPath, RegisterSet, Space,
+    CacheOperator, Class, Guard, Hints, Instruction, Operand as TraceOperand, ReadPath,
+    RegisterSet, Space,
 };
 
 use crate::alloc::File;
@@ -11,6 +12,7 @@ use crate::lower::encode::Encoder;
 use crate::lower::names::{self, Operand, Value};
 use crate::lower::opcodes;
 use crate::ops::{NO_PC, Op};
+use crate::site::Symbol;
 use crate::texture::RECORDED_BYTES;
 
 /// First register and frame offset of a function, after those of its callers.
@@ -71,6 +73,13 @@ pub(crate) fn instruction(
     for operand in &resolved.operands {
         flatten(encoder, operand, base, source, &mut described.operands);
     }
+    if let Some((register, negated)) = resolved.guard {
+        let number = encoder.function.allocation.numbers[register as usize];
+        described.guard = Some(Guard {
+            predicate: base.predicates as u16 + number,
+            negated,
+        });
+    }
     let head = encoder.function.graph.loop_head(index);
     described.loop_head = head.map(|head| encoder.start + head as u32);
     described.line = source.line(resolved.span.start);
@@ -110,10 +119,22 @@ fn flatten(
         }
     };
     match &operand.value {
-        Value::Register(number) | Value::Not(number) => list.push(register(*number)),
+        Value::Register(number) => list.push(register(*number)),
+        Value::Not(number) => list.push(match register(*number) {
+            TraceOperand::Predicate(number) => TraceOperand::NotPredicate(number),
+            other => other,
+        }),
         Value::Integer(value) => list.push(TraceOperand::Immediate(*value as i64)),
         Value::Single(bits) => list.push(TraceOperand::Immediate(i64::from(*bits))),
         Value::Double(bits) => list.push(TraceOperand::Immediate(*bits as i64)),
+        Value::Address(names::Base::Symbol(Symbol::Argument(at)), offset)
+        | Value::Symbol(Symbol::Argument(at), offset) => {
+            let at = i64::from(*at).saturating_add(*offset);
+            list.push(match u32::try_from(at) {
+                Ok(at) => TraceOperand::Argument(at),
+                Err(_) => TraceOperand::Symbol(source.slice(operand.span).to_owned()),
+            });
+        }
         Value::Address(at, offset) => {
             match at {
                 names::Base::Register(number) => list.push(register(*number)),

@@ -121,6 +121,35 @@ fn three_dimensional_shapes_number_threads_x_fastest() {
     }
 }
 
+#[test]
+fn the_table_keeps_guards_inverted_predicates_and_offsets_of_arguments() {
+    use warpweave_trace::{Guard, Operand};
+    let text = ".visible .entry k(.param .u32 n, .param .align 8 .b8 s[16]) {
+    .reg .b32 %r<3>; .reg .b64 %rd<3>; .reg .pred %p<3>;
+    ld.param.u32 %r1, [n]; ld.param.u64 %rd1, [s+8]; mov.u64 %rd2, s;
+    setp.lt.u32 %p1, %r1, 4; setp.ne.and.u32 %p2, %r1, 7, !%p1;
+    @!%p1 add.u32 %r1, %r1, 1; @%p2 st.global.u32 [%rd1], %r1; ret; }";
+    let module = module(text);
+    let code = module.kernels()[0].code();
+    let last = |index: usize| code.instructions[index].operands.last().cloned();
+    assert_eq!(last(0), Some(Operand::Argument(0)));
+    assert_eq!(last(1), Some(Operand::Argument(16)));
+    assert_eq!(last(2), Some(Operand::Argument(8)));
+    let written = |index: usize| match code.instructions[index].operands[0] {
+        Operand::Predicate(number) => number,
+        ref other => panic!("{other:?}"),
+    };
+    let (first, second) = (written(3), written(4));
+    assert_eq!(last(4), Some(Operand::NotPredicate(first)));
+    let guards: Vec<_> = code.instructions.iter().map(|at| at.guard).collect();
+    let guard = |predicate, negated| Some(Guard { predicate, negated });
+    assert_eq!(guards[..5], [None; 5]);
+    assert_eq!(
+        guards[5..],
+        [guard(first, true), guard(second, false), None]
+    );
+}
+
 /// A histogram with atomics and a barrier; it is race-free, so the result must not depend on the
 /// order.
 const HISTOGRAM: &str = ".shared .b32 bins[8];
