@@ -80,9 +80,9 @@ pub(crate) fn code() -> Arc<Code> {
             Operand::NotPredicate(2),
             Operand::Argument(8 * index),
         ];
-        instruction.guard = (index % 3 == 0).then_some(Guard {
+        instruction.guard = index.is_multiple_of(3).then_some(Guard {
             predicate: index as u16,
-            negated: index % 2 == 0,
+            negated: index.is_multiple_of(2),
         });
         instruction.line = index;
         instruction
