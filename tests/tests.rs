@@ -6,6 +6,7 @@
 
 mod accel_sim_machines;
 mod accesses;
+mod affine;
 mod ahead;
 mod bench;
 mod bound_to_fail;

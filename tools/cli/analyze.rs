@@ -1,4 +1,4 @@
-//! `warpweave analyze`: memory reuse, from a trace or an access log.
+//! `warpweave analyze`: memory reuse, from a trace, an access log or the code of kernels.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,8 @@ use warpweave_systems::profile;
 use warpweave_systems::report::CsvTable;
 use warpweave_trace::TraceFile;
 
+use crate::affine;
+use crate::arguments::power_of_two;
 use crate::outcome::{CommandResult, Failure, to_stdout};
 
 /// Width of a full bar, in characters.
@@ -22,6 +24,8 @@ const BAR: usize = 20;
 pub(crate) enum AnalyzeCommand {
     /// Measure memory reuse: ratios, shares, distances and chains by launch relation.
     Reuse(ReuseArguments),
+    /// Derive addresses of loads and stores from the code, and the reuse between work-groups.
+    Affine(affine::Arguments),
 }
 
 #[derive(clap::Args)]
@@ -63,16 +67,14 @@ enum Form {
     Csv,
 }
 
-fn power_of_two(text: &str) -> Result<u64, String> {
-    let bytes: u64 = text.parse().map_err(|_| "a whole number".to_owned())?;
-    if (4..=4096).contains(&bytes) && bytes.is_power_of_two() {
-        return Ok(bytes);
+pub(crate) fn analyze(command: &AnalyzeCommand, budget: &Budget) -> CommandResult {
+    match command {
+        AnalyzeCommand::Reuse(arguments) => reuse(arguments, budget),
+        AnalyzeCommand::Affine(arguments) => affine::affine(arguments, budget),
     }
-    Err("a power of two from 4 to 4096".to_owned())
 }
 
-pub(crate) fn analyze(command: &AnalyzeCommand, budget: &Budget) -> CommandResult {
-    let AnalyzeCommand::Reuse(arguments) = command;
+fn reuse(arguments: &ReuseArguments, budget: &Budget) -> CommandResult {
     let (program, order, found) = if is_log(&arguments.file)? {
         if arguments.profile.is_some() {
             let message = format!(

@@ -23,6 +23,15 @@ pub(crate) fn program_name() -> String {
     }
 }
 
+/// Reads the size of a cache line in bytes.
+pub(crate) fn power_of_two(text: &str) -> Result<u64, String> {
+    let bytes: u64 = text.parse().map_err(|_| "a whole number".to_owned())?;
+    if (4..=4096).contains(&bytes) && bytes.is_power_of_two() {
+        return Ok(bytes);
+    }
+    Err("a power of two from 4 to 4096".to_owned())
+}
+
 #[derive(clap::Args)]
 pub(crate) struct RunArguments {
     /// Scenario file that describes the run.

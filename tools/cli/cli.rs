@@ -87,7 +87,7 @@ enum Command {
     Accesses(accesses::Arguments),
     /// List the kernels of a PTX file: parameters, resources, unsupported features.
     Ptx(ptx::Arguments),
-    /// Analyse the memory reuse in a trace or an access log.
+    /// Analyse memory reuse, in recorded accesses or in the code of kernels.
     #[command(subcommand)]
     Analyze(analyze::AnalyzeCommand),
     /// Check on generated machines that a policy keeps the promises of every policy.

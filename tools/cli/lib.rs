@@ -4,6 +4,7 @@
 //! exit codes, and only `host.rs` reads clocks.
 
 mod accesses;
+mod affine;
 mod analyze;
 mod arguments;
 mod bench;

@@ -7,7 +7,7 @@ use std::path::Path;
 use warpweave_tidy::{Krate, Module, entries, product_code, root, source_folders};
 
 /// Top-level modules of each crate, from the bottom up: each may use those before it.
-const LAYERS: [(&str, &str); 23] = [
+const LAYERS: [(&str, &str); 24] = [
     (
         "framework/src",
         "sync time state observe evaluation channel component world engine checkpoint registry \
@@ -29,6 +29,11 @@ const LAYERS: [(&str, &str); 23] = [
         "names selection perfetto rows timeline vcd_fst waveform recording file waits",
     ),
     ("components/accesses/src", "record columns reader writer"),
+    (
+        "components/affine/src",
+        "cause form symbol launch runs points domain value decode cfg state reference eval access \
+         arithmetic step loops footprint reuse words verify",
+    ),
     (
         "components/trace/src",
         "counts encoding vectors error code record shape window spill recorded stored_streams \
@@ -92,7 +97,7 @@ const LAYERS: [(&str, &str); 23] = [
     (
         "tools/cli",
         "outcome host memory progress fields stub policies recordings arguments stats drive \
-         emulation results check_program run accesses analyze validate bench check compare \
+         emulation results check_program run accesses affine analyze validate bench check compare \
          conform describe diff slurm experiment list new probe ptx sweep system timeline trace cli",
     ),
 ];

@@ -1,0 +1,169 @@
+//! Affine analysis of kernels: addresses of loads and stores as sums of indices and loop counters,
+//! and the reuse of lines between work-groups that follows.
+//!
+//! ```text
+//!   LaunchHead --> decode, cfg --> eval (step, loops) --> references --> footprints --> directions
+//!   code, shape,                   values, conditions     forms and      bytes of each  along x,
+//!   arguments                      in every block         constraints    work-group     along y
+//! ```
+//!
+//! The analysis reads the instruction table and the head of a launch, never its streams.
+//! Everything it states is proven: an address is a form whose arithmetic does not wrap under the
+//! conditions of its path. What it cannot prove is named with its [`Cause`]. Work and memory are
+//! bounded by constants; beyond them the answer is a cause too.
+//!
+//! # Example
+//!
+//! ```
+//! use warpweave_affine::{Direction, LaunchHead, ReuseOptions, analyse};
+//! use warpweave_ptx::Module;
+//!
+//! let module = Module::parse("add.ptx", "
+//!     .version 7.0 .target sm_70 .address_size 64
+//!     .visible .entry add(.param .u64 in) {
+//!         .reg .b32 %r<4>; .reg .b64 %rd<4>;
+//!         mov.u32 %r1, %ctaid.x; mov.u32 %r2, %tid.x; mad.lo.u32 %r3, %r1, 16, %r2;
+//!         ld.param.u64 %rd1, [in]; mul.wide.u32 %rd2, %r3, 4; add.u64 %rd3, %rd1, %rd2;
+//!         ld.global.u32 %r1, [%rd3];
+//!         ret;
+//!     }")?;
+//! let head = LaunchHead {
+//!     code: module.kernels()[0].code(),
+//!     grid: [8, 1, 1],
+//!     block: [16, 1, 1],
+//!     arguments: &0x7000_0000_u64.to_le_bytes(),
+//!     allocations: &[],
+//! };
+//! let analysis = analyse(&head);
+//! assert!(analysis.references[0].is_exact());
+//! // Two work-groups of 16 threads share each line of 128 bytes.
+//! let found = analysis.directions(&head, ReuseOptions::default());
+//! assert_eq!((found.direction, found.distance), (Direction::AlongX, 1));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod access;
+mod arithmetic;
+mod cause;
+mod cfg;
+mod decode;
+mod domain;
+mod eval;
+mod footprint;
+mod form;
+mod launch;
+mod loops;
+mod points;
+mod reference;
+mod reuse;
+mod runs;
+mod state;
+mod step;
+mod symbol;
+mod value;
+mod verify;
+mod words;
+
+use warpweave_trace::KernelTrace;
+
+pub use cause::Cause;
+pub use form::{Form, SymbolId};
+pub use launch::LaunchHead;
+pub use reference::{AccessKind, Exactness, LaunchAnalysis, Piece, Reference};
+pub use reuse::{Direction, Directions, Reuse, ReuseOptions, Toucher};
+pub use runs::Runs;
+pub use symbol::{SymbolKind, Symbols};
+pub use verify::{Verified, Violation};
+
+/// Analyses the accesses of a launch. It always answers; what is not known says why.
+pub fn analyse(head: &LaunchHead<'_>) -> LaunchAnalysis {
+    let decoded: Vec<_> = head.code.instructions.iter().map(decode::decode).collect();
+    let unknown = |cause: &Cause| {
+        let all = head.code.instructions.iter().enumerate();
+        let all = all.filter_map(|(pc, at)| Reference::unknown(pc, at, cause.clone()));
+        LaunchAnalysis {
+            references: all.collect(),
+            symbols: Symbols::of(head.grid, head.block),
+        }
+    };
+    if head.work_groups() == 0 || head.block.contains(&0) {
+        return unknown(&Cause::TooLarge);
+    }
+    let flow = match cfg::Flow::of(head.code, &decoded) {
+        Ok(flow) => flow,
+        Err(cause) => return unknown(&cause),
+    };
+    let mut evaluator = eval::Evaluator::new(head, &decoded, &flow);
+    if let Err(cause) = evaluator.kernel() {
+        return unknown(&cause);
+    }
+    let mut references = unknown(&Cause::Called).references;
+    for reference in &mut references {
+        if let Some(found) = evaluator.references.remove(&(reference.pc as usize)) {
+            *reference = found;
+        }
+    }
+    LaunchAnalysis {
+        references,
+        symbols: evaluator.symbols,
+    }
+}
+
+impl LaunchAnalysis {
+    /// Returns the direction in which work-groups reuse lines farthest.
+    pub fn directions(&self, head: &LaunchHead<'_>, options: ReuseOptions) -> Directions {
+        reuse::directions(head, self, options)
+    }
+
+    /// Returns the direction of one reference alone, whatever its kind.
+    pub fn own_directions(
+        &self,
+        head: &LaunchHead<'_>,
+        reference: &Reference,
+        line_bytes: u32,
+    ) -> Directions {
+        let alone = Self {
+            references: vec![Reference {
+                is_cached: true,
+                ..reference.clone()
+            }],
+            symbols: self.symbols.clone(),
+        };
+        let options = ReuseOptions {
+            line_bytes,
+            include_stores: true,
+        };
+        reuse::directions(head, &alone, options)
+    }
+
+    /// Returns the bytes that a reference accesses in one work-group.
+    ///
+    /// # Errors
+    /// Returns the cause if its addresses are unknown or too many to enumerate.
+    pub fn bytes(&self, reference: &Reference, work_group: [u32; 3]) -> Result<Runs, Cause> {
+        match &reference.exactness {
+            Exactness::Unknown(cause) => Err(cause.clone()),
+            _ => verify::predicted(&self.symbols, reference, work_group),
+        }
+    }
+
+    /// Holds every global access of a recorded launch against the analysis. References whose
+    /// addresses are exact must cover the same bytes in every work-group.
+    ///
+    /// # Errors
+    /// Returns the first difference.
+    pub fn verify(
+        &self,
+        head: &LaunchHead<'_>,
+        kernel: &KernelTrace,
+    ) -> Result<Verified, Violation> {
+        verify::verify(self, head, kernel)
+    }
+
+    /// Writes the addresses of a reference in words, such as `a + 64*ctaid.x + 4*tid.x`.
+    pub fn words(&self, head: &LaunchHead<'_>, reference: &Reference) -> Vec<String> {
+        let pieces = reference.pieces.iter();
+        let words = pieces.map(|piece| words::piece(head, &self.symbols, piece, reference.bytes));
+        words.collect()
+    }
+}

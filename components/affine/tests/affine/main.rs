@@ -1,0 +1,5 @@
+//! Affine analysis of kernels written as PTX text.
+
+mod harness;
+mod random;
+mod vectors;

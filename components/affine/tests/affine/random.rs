@@ -1,0 +1,354 @@
+//! Random kernels: what the analysis states agrees with the emulator, and no code makes it panic.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use warpweave_affine::{LaunchHead, ReuseOptions, analyse};
+use warpweave_trace::{
+    Class, Code, Guard, Instruction, KernelTrace, Lanes, Operand, Record, RegisterSet, Space,
+};
+
+use crate::harness::{Case, case};
+
+/// Global accesses of one load: coefficients of bx, by, tx, ty and a loop counter, and a constant.
+#[derive(Clone, Debug)]
+struct Access {
+    factors: [i32; 5],
+    constant: i32,
+    /// Guard: a comparison of a sum with a number, and the way it is computed.
+    guard: Option<(u8, i32)>,
+    /// Operation on the index: none, mask, division, remainder, minimum.
+    twist: u8,
+    trips: u32,
+    is_store: bool,
+}
+
+fn access() -> impl Strategy<Value = Access> {
+    let factor = || prop_oneof![Just(0), Just(1), Just(16), Just(33), -5..40_i32];
+    let factors = [factor(), factor(), factor(), factor(), factor()];
+    let guard = proptest::option::of((0..8_u8, -3..40_i32));
+    (
+        factors,
+        0..300_i32,
+        guard,
+        0..7_u8,
+        1..5_u32,
+        proptest::bool::ANY,
+    )
+        .prop_map(
+            |(factors, constant, guard, twist, trips, is_store)| Access {
+                factors,
+                constant,
+                guard,
+                twist,
+                trips,
+                is_store,
+            },
+        )
+}
+
+/// Writes one access as PTX; `number` makes its labels unique.
+fn text(access: &Access, number: usize) -> String {
+    let mut body = format!("mov.u32 %r2, 0; loop{number}:\n");
+    let [bx, by, tx, ty, k] = access.factors;
+    // Far enough from 0 that no index is negative.
+    let constant = access.constant + 4000;
+    let _ = writeln!(
+        body,
+        "mad.lo.s32 %r1, %bx, {bx}, {constant}; mad.lo.s32 %r1, %by, {by}, %r1; mad.lo.s32 %r1, %tx, {tx}, %r1;
+         mad.lo.s32 %r1, %ty, {ty}, %r1; mad.lo.s32 %r1, %r2, {k}, %r1;"
+    );
+    match access.twist {
+        1 => body += "and.b32 %r1, %r1, 1023;\n",
+        2 => body += "div.u32 %r1, %r1, 3;\n",
+        3 => body += "rem.u32 %r1, %r1, 100;\n",
+        4 => body += "min.s32 %r1, %r1, 4100;\n",
+        5 => body += "setp.lt.s32 %p2, %r1, 4050; selp.b32 %r1, 17, %r1, %p2;\n",
+        6 => body += "and.b32 %r3, %r1, -8; and.b32 %r4, %tx, 7; or.b32 %r1, %r3, %r4;\n",
+        _ => {}
+    }
+    let sum = "mad.lo.u32 %r5, %bx, 8, %tx;";
+    let end = format!("skip{number}");
+    match access.guard {
+        None => {}
+        Some((0, n)) => {
+            let _ = writeln!(body, "{sum} setp.ge.s32 %p1, %r5, {n}; @%p1 bra {end};");
+        }
+        Some((1, n)) => {
+            let _ = writeln!(body, "{sum} setp.ne.u32 %p1, %r5, {n}; @!%p1 bra {end};");
+        }
+        Some((2, n)) => {
+            let _ = writeln!(body, "setp.eq.u32 %p1, %ty, {n}; @%p1 bra {end};");
+        }
+        Some((3, n)) => {
+            // Inside a range by one unsigned comparison.
+            let _ = writeln!(
+                body,
+                "{sum} sub.u32 %r6, %r5, 5; setp.gt.u32 %p1, %r6, {}; @%p1 bra {end};",
+                n.abs()
+            );
+        }
+        Some((4, n)) => {
+            let _ = writeln!(
+                body,
+                "sub.s32 %r6, %tx, 3; sub.s32 %r7, %ty, 1; or.b32 %r6, %r6, %r7; setp.lt.s32 %p1, %r6, 0; @%p1 bra {end};
+                 setp.gt.s32 %p1, %bx, {n}; @%p1 bra {end};"
+            );
+        }
+        Some((5, n)) => {
+            let _ = writeln!(
+                body,
+                "{sum} setp.lt.u32 %p1, %tx, %ty; setp.gt.or.s32 %p1, %r5, {n}, %p1; @%p1 bra {end};"
+            );
+        }
+        Some((6, n)) => {
+            let _ = writeln!(
+                body,
+                "sub.s32 %r6, %tx, {n}; or.b32 %r6, %r6, %ty; or.b32 %r6, %r6, %bx; setp.eq.s32 %p1, %r6, 0; @%p1 bra {end};"
+            );
+        }
+        Some((_, n)) => {
+            let _ = writeln!(
+                body,
+                "max.u32 %r6, %tx, %r2; setp.lt.and.u32 %p1|%p3, %r6, {}, %p0; @!%p1 bra {end};",
+                n.abs()
+            );
+        }
+    }
+    let action = if access.is_store {
+        "st.global.u32 [%rd1], %r2;"
+    } else {
+        "ld.global.u32 %r9, [%rd1];"
+    };
+    let _ = writeln!(
+        body,
+        "mul.wide.u32 %rd1, %r1, 4; add.s64 %rd1, %in, %rd1; {action}
+         {end}: add.u32 %r2, %r2, 1; setp.ne.s32 %p1, %r2, {}; @%p1 bra loop{number};",
+        access.trips
+    );
+    body
+}
+
+/// Farthest reuse along x and y by brute force over the recorded accesses.
+fn observed(case: &Case, line_bytes: u64) -> [u32; 2] {
+    let mut rows: BTreeMap<[u64; 4], BTreeSet<u32>> = BTreeMap::new();
+    let mut lanes = Lanes::default();
+    let kernel = &case.trace;
+    for work_group in 0..kernel.work_groups() {
+        let [x, y, z] = place(kernel, work_group);
+        for wavefront in 0..kernel.wavefronts_per_work_group() {
+            let mut cursor = kernel.cursor(work_group, wavefront);
+            while let Some(record) = cursor.next(kernel, &mut lanes) {
+                if !is_load(kernel, &record) {
+                    continue;
+                }
+                for (_, address) in lanes.iter(record.mask) {
+                    for line in [address / line_bytes, (address + 3) / line_bytes] {
+                        let [u, v, w] = [x, y, z].map(u64::from);
+                        rows.entry([0, line, v, w]).or_default().insert(x);
+                        rows.entry([1, line, u, w]).or_default().insert(y);
+                    }
+                }
+            }
+        }
+    }
+    let mut farthest = [0; 2];
+    for (key, touched) in rows {
+        let spread = touched.last().unwrap_or(&0) - touched.first().unwrap_or(&0);
+        let axis = key[0] as usize;
+        farthest[axis] = spread.max(farthest[axis]);
+    }
+    farthest
+}
+
+fn place(kernel: &KernelTrace, work_group: u32) -> [u32; 3] {
+    let [x, y, _] = kernel.grid;
+    [work_group % x, work_group / x % y, work_group / x / y]
+}
+
+fn is_load(kernel: &KernelTrace, record: &Record) -> bool {
+    let instruction = &kernel.code.instructions[record.pc as usize];
+    instruction.class == Class::Load && record.space == Space::Global
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_addresses_of_random_kernels_are_those_that_the_emulator_records(
+        accesses in proptest::collection::vec(access(), 1..4),
+        grid in [1..5_u32, 1..4_u32],
+        block in (prop_oneof![Just(8_u32), Just(16), 1..20_u32], 1..5_u32),
+        line_bytes in prop_oneof![Just(32_u32), Just(128)],
+    ) {
+        let mut body = String::from("setp.lt.u32 %p0, %tx, 9;\n");
+        for (number, access) in accesses.iter().enumerate() {
+            body += &text(access, number);
+        }
+        let [gx, gy] = grid;
+        let (bx, by) = block;
+        let case = case(&body, [gx, gy, 2], [bx, by, 1], [7, 9]);
+        case.assert_exact();
+        let found = case.directions(line_bytes, false);
+        let distance = |reuse: &Option<warpweave_affine::Reuse>| {
+            reuse.as_ref().map_or(0, |reuse| reuse.distance)
+        };
+        prop_assert!(found.is_exact);
+        prop_assert_eq!(
+            [distance(&found.along_x), distance(&found.along_y)],
+            observed(&case, line_bytes.into()),
+            "{}", body
+        );
+    }
+
+    #[test]
+    fn no_code_makes_the_analysis_panic(
+        instructions in proptest::collection::vec(instruction(), 1..24),
+        grid in [0..5_u32, 0..9_u32, 0..2_u32],
+        block in [0..40_u32, 0..3_u32, 0..2_u32],
+        arguments in proptest::collection::vec(any::<u8>(), 0..24),
+    ) {
+        let code = Code { instructions, ..Code::default() };
+        let head = LaunchHead {
+            code: &code,
+            grid,
+            block,
+            arguments: &arguments,
+            allocations: &[],
+        };
+        let analysis = analyse(&head);
+        analysis.directions(&head, ReuseOptions::default());
+        for reference in &analysis.references {
+            let _ = analysis.words(&head, reference);
+        }
+    }
+}
+
+const OPCODES: [(&str, Class); 37] = [
+    ("mov.u32", Class::IntAdd),
+    ("mov.u64", Class::IntAdd),
+    ("cvta.to.global.u64", Class::IntAdd),
+    ("add.s32", Class::IntAdd),
+    ("add.s64", Class::IntAdd),
+    ("sub.u32", Class::IntAdd),
+    ("neg.s32", Class::IntAdd),
+    ("not.b32", Class::IntAdd),
+    ("mul.lo.u32", Class::IntMul),
+    ("mul.hi.u32", Class::IntMul),
+    ("mul.hi.u64", Class::IntMul),
+    ("mul.wide.s64", Class::IntMul),
+    ("mad.hi.s64", Class::IntMul),
+    ("mul.wide.s32", Class::IntMul),
+    ("mad.wide.u32", Class::IntMul),
+    ("mad.lo.u64", Class::IntMul),
+    ("shl.b64", Class::IntAdd),
+    ("shr.s32", Class::IntAdd),
+    ("and.b32", Class::IntAdd),
+    ("or.b64", Class::IntAdd),
+    ("or.b32", Class::IntAdd),
+    ("xor.b32", Class::IntAdd),
+    ("div.s32", Class::IntDiv),
+    ("rem.u32", Class::IntDiv),
+    ("min.s32", Class::IntAdd),
+    ("max.u64", Class::IntAdd),
+    ("selp.b32", Class::IntAdd),
+    ("setp.lt.s32", Class::IntAdd),
+    ("setp.ne.and.u32", Class::IntAdd),
+    ("and.pred", Class::IntAdd),
+    ("cvt.u64.u32", Class::Convert),
+    ("cvt.s32.s64", Class::Convert),
+    ("ld.global.u32", Class::Load),
+    ("st.global.v2.u32", Class::Store),
+    ("ld.param.u64", Class::Load),
+    ("bra", Class::Branch),
+    ("ret", Class::Exit),
+];
+
+fn operand() -> impl Strategy<Value = Operand> {
+    prop_oneof![
+        4 => prop_oneof![0..8_u16, Just(255), any::<u16>()].prop_map(Operand::Register),
+        2 => prop_oneof![0..3_u16, any::<u16>()].prop_map(Operand::Predicate),
+        1 => (0..3_u16).prop_map(Operand::NotPredicate),
+        3 => prop_oneof![-4..70_i64, any::<i64>()].prop_map(Operand::Immediate),
+        1 => (0..32_u32).prop_map(Operand::Argument),
+        2 => prop_oneof![Just("%tid.x"), Just("%ctaid.y"), Just("%ntid.z"), Just("%laneid")]
+            .prop_map(|name| Operand::Symbol(name.to_owned())),
+    ]
+}
+
+fn instruction() -> impl Strategy<Value = Instruction> {
+    let guard = proptest::option::weighted(0.3, (0..3_u16, any::<bool>()));
+    let operands = proptest::collection::vec(operand(), 0..6);
+    (0..OPCODES.len(), operands, guard, 0..26_u32, 0..320_u16).prop_map(
+        |(opcode, operands, guard, target, write)| {
+            let (opcode, class) = OPCODES[opcode];
+            let mut instruction = Instruction::new(opcode, class);
+            if opcode.contains("global.") && class != Class::IntAdd {
+                instruction = instruction.accessing(Space::Global, 4);
+            }
+            if opcode.contains("param") {
+                instruction.space = Space::Param;
+            }
+            let registers = operands.iter().filter_map(|operand| match *operand {
+                Operand::Register(number) if number < 256 => Some(number),
+                _ => None,
+            });
+            instruction.reads = registers.collect();
+            instruction.writes = match operands.first() {
+                Some(&Operand::Register(number)) if number < 256 => {
+                    RegisterSet::from_iter([number])
+                }
+                Some(&Operand::Predicate(number)) if number < 64 => {
+                    RegisterSet::from_iter([256 + number])
+                }
+                _ => RegisterSet::from_iter([write]),
+            };
+            instruction.operands = operands;
+            instruction.guard = guard.map(|(predicate, negated)| Guard { predicate, negated });
+            instruction.target = (class == Class::Branch).then_some(target);
+            instruction
+        },
+    )
+}
+
+#[test]
+fn products_of_128_bits_and_grids_of_the_greatest_extent_are_answered() {
+    let body = "mul.hi.u64 %rd1, %in, 12345; mul.hi.s64 %rd2, %rd1, %in; mov.u32 %r1, 0x7FFFFFFF;
+        mul.wide.u32 %rd3, %r1, %bx; shl.b64 %rd4, %rd3, 33; add.s64 %rd4, %rd4, %in;
+        setp.ne.u32 %p1, %n, 5; @%p1 bra end;
+        ld.global.u32 %r2, [%rd2]; ld.global.u32 %r2, [%rd4]; ld.global.u32 %r2, [%in]; end:";
+    let case = case(body, [1; 3], [1; 3], [4, 0]);
+    let head = LaunchHead {
+        grid: [(1 << 31) - 1, 65_535, 65_535],
+        arguments: &[[0; 16], [5; 16]].concat(),
+        ..case.head()
+    };
+    let analysis = analyse(&head);
+    let found = analysis.directions(&head, ReuseOptions::default());
+    assert_eq!(found.distance, 0, "{found:?}");
+    for reference in &analysis.references {
+        analysis.own_directions(&head, reference, 32);
+    }
+}
+
+#[test]
+fn a_code_without_instructions_or_operands_has_no_addresses_and_says_so() {
+    let mut load = Instruction::new("LDG.E", Class::Load).accessing(Space::Global, 4);
+    load.line = 3;
+    let code = Arc::new(Code {
+        instructions: vec![load, Instruction::new("EXIT", Class::Exit)],
+        ..Code::default()
+    });
+    let head = LaunchHead {
+        code: &code,
+        grid: [4, 1, 1],
+        block: [32, 1, 1],
+        arguments: &[],
+        allocations: &[],
+    };
+    let analysis = analyse(&head);
+    let cause = analysis.references[0].cause().map(ToString::to_string);
+    assert_eq!(cause.as_deref(), Some("operands are not in the trace"));
+}
