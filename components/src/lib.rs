@@ -25,6 +25,7 @@ pub mod kernel_times;
 pub mod launch;
 pub mod launch_plan;
 pub mod launch_unit;
+pub mod locality_plan;
 pub mod memory;
 pub mod occupancy;
 mod policy_contract;

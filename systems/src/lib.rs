@@ -12,6 +12,7 @@ mod elaboration;
 pub mod energy;
 pub mod host_program;
 mod limits;
+pub mod locality;
 pub mod profile;
 mod registry;
 pub mod report;

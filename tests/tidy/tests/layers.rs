@@ -43,8 +43,8 @@ const LAYERS: [(&str, &str); 24] = [
     (
         "components/src",
         "artefact bits bloom polynomial interleave memory building_blocks reuse_monitor launch \
-         policy_contract roles occupancy demands reuse_profile kernel_times launch_plan \
-         checkers cache compute_unit ccws clock_crossing cluster_port crossbar dram gmu \
+         policy_contract roles occupancy demands reuse_profile locality_plan kernel_times \
+         launch_plan checkers cache compute_unit ccws clock_crossing cluster_port crossbar dram gmu \
          host_driver icc launch_unit work_group_scheduler",
     ),
     (
@@ -64,8 +64,8 @@ const LAYERS: [(&str, &str); 24] = [
     ),
     (
         "systems/src",
-        "address digits limits registry host_program profile taps energy elaboration scenario \
-         run report",
+        "address digits limits registry host_program profile locality taps energy elaboration \
+         scenario run report",
     ),
     ("systems/conform/src", "place properties case"),
     ("systems/probe/src", "programs bench figures"),
