@@ -6,6 +6,7 @@
 //!   distributed.rs  distributed_block.rs    a part of the grid per cluster
 //!   pools.rs                  what they share
 //!   demand_round_robin.rs  block_round_robin.rs  strict_round_robin.rs  random_round_robin.rs
+//!   mapped.rs mapping.rs      whole rows or columns of the grid per unit
 //!   shortest_queue.rs  laser.rs  reuse_chains.rs    a queue per unit, for all kernels at once
 //!   from_queues.rs queued.rs  service of units from their queues
 //!   status_table.rs           LASER's table of running work-groups
@@ -26,6 +27,8 @@ mod global_round_robin;
 mod greedy_clustering;
 mod la_perm;
 mod laser;
+mod mapped;
+mod mapping;
 mod ordered;
 mod pools;
 mod queued;
@@ -47,6 +50,8 @@ pub use self::global_round_robin::GlobalRoundRobin;
 pub use self::greedy_clustering::GreedyClustering;
 pub use self::la_perm::{LaPerm, LaPermSpec};
 pub use self::laser::{Laser, LaserSpec, ParentGone};
+pub use self::mapped::{Deal, MapBy, Mapped, MappedSpec, QueueOrder, Steal};
+pub use self::mapping::{Remainder, assign};
 pub use self::queued::{QueueMemorySpec, QueuesSpec};
 pub use self::random_round_robin::RandomRoundRobin;
 pub use self::reuse_chains::ReuseChains;
@@ -65,6 +70,7 @@ pub fn register_policies(registry: &mut Registry) {
     registry.register_policy::<GreedyClustering>();
     registry.register_policy::<LaPerm>();
     registry.register_policy::<Laser>();
+    registry.register_policy::<Mapped>();
     registry.register_policy::<RandomRoundRobin>();
     registry.register_policy::<ReuseChains>();
     registry.register_policy::<ShortestQueue>();

@@ -1,13 +1,15 @@
-//! Tests of the scheduler: its [`policies`] alone, those that use [`children`], and the scheduler
-//! between [`scripted`] neighbors. Further the [`facts`] it receives, [`several_kernels`] at once,
-//! [`cooperative`] launches, and queues in memory ([`queue_memory`]). The whole [`launch_path`]
-//! runs with host driver and GMU, and with a [`fake_unit`] in place of each compute unit.
+//! Tests of the scheduler: its [`policies`] alone, those that use [`children`] or are [`mapped`],
+//! and the scheduler between [`scripted`] neighbors. Further the [`facts`] it receives,
+//! [`several_kernels`] at once, [`cooperative`] launches, and queues in memory ([`queue_memory`]).
+//! The whole [`launch_path`] runs with host driver and GMU, and with a [`fake_unit`] in place of
+//! each compute unit.
 
 mod children;
 mod cooperative;
 mod facts;
 mod fake_unit;
 mod launch_path;
+mod mapped;
 mod policies;
 mod queue_memory;
 mod scripted;
@@ -25,6 +27,7 @@ use warpweave_trace::{
 
 use super::*;
 use crate::launch::{Dispatch, KernelDone};
+use crate::locality_plan::Direction;
 use crate::occupancy::UnitLimits;
 
 /// Number of work-groups, wavefronts, registers per thread, and local bytes.
@@ -125,6 +128,10 @@ fn every_policy() -> Vec<Policy<WorkGroupPlacement>> {
         Policy::plain::<ShortestQueue>(),
         Policy::plain::<Laser>(),
         Policy::plain::<LaPerm>(),
+        Policy::of::<Mapped>(&MappedSpec {
+            by: MapBy::Fixed(Direction::AlongX),
+            ..MappedSpec::default()
+        }),
     ]
 }
 

@@ -6,10 +6,10 @@ use super::*;
 use crate::launch::KernelLaunch;
 
 /// Device whose units hold `contexts` work-groups each, driven directly by a policy.
-struct Bare {
+pub(super) struct Bare {
     policy: Box<dyn PlacementPolicy>,
     machine: Machine,
-    contents: Vec<Vec<u32>>,
+    pub(super) contents: Vec<Vec<u32>>,
     contexts: usize,
     left: u32,
 }
@@ -21,10 +21,22 @@ impl Bare {
         contexts: usize,
         work_groups: u32,
     ) -> Self {
+        let program = program(&[(work_groups, 1, 0, 0)], Vec::new());
         let environment = Environment::new("dut", 3);
-        let mut policy = policy.build("policy", &environment, &site, 0).unwrap();
-        let program = Arc::new(program(&[(work_groups, 1, 0, 0)], Vec::new()));
-        let mut machine = Machine::new(site, program);
+        Self::running(policy, &environment, site, contexts, program)
+    }
+
+    /// Runs the first kernel of a program.
+    pub(super) fn running(
+        policy: &Policy<WorkGroupPlacement>,
+        environment: &Environment,
+        site: PlacementSite,
+        contexts: usize,
+        program: Program,
+    ) -> Self {
+        let mut policy = policy.build("policy", environment, &site, 0).unwrap();
+        let work_groups = program.kernels[0].work_groups();
+        let mut machine = Machine::new(site, Arc::new(program));
         machine.equip(UnitLimits {
             work_group_slots: contexts as u32,
             ..LIMITS
@@ -43,11 +55,11 @@ impl Bare {
         }
     }
 
-    fn choose(&mut self) -> PlacementChoice<Placement> {
+    pub(super) fn choose(&mut self) -> PlacementChoice<Placement> {
         self.policy.choose(&self.machine, &mut |_| true)
     }
 
-    fn step(&mut self) -> Option<Placement> {
+    pub(super) fn step(&mut self) -> Option<Placement> {
         if self.left == 0 {
             return None;
         }
@@ -71,11 +83,11 @@ impl Bare {
         Some(placement)
     }
 
-    fn fill(&mut self) {
+    pub(super) fn fill(&mut self) {
         while self.step().is_some() {}
     }
 
-    fn end(&mut self, unit: usize, work_group: u32) {
+    pub(super) fn end(&mut self, unit: usize, work_group: u32) {
         self.contents[unit].retain(|&w| w != work_group);
         let ended = placed(unit as u32, work_group);
         let slot = (0..64).find(|&slot| self.machine.end(ended, slot).is_some());
@@ -85,7 +97,7 @@ impl Bare {
     }
 }
 
-fn placed(unit: u32, work_group: u32) -> Placement {
+pub(super) fn placed(unit: u32, work_group: u32) -> Placement {
     Placement {
         kernel: 0,
         work_group,
@@ -93,7 +105,7 @@ fn placed(unit: u32, work_group: u32) -> Placement {
     }
 }
 
-fn site(clusters: u32, units_per_cluster: u32) -> PlacementSite {
+pub(super) fn site(clusters: u32, units_per_cluster: u32) -> PlacementSite {
     PlacementSite {
         clusters,
         units_per_cluster,
