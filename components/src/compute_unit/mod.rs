@@ -141,8 +141,9 @@ use self::functional::FunctionalWorkGroup;
 use self::issue::{Policies, Schedulers};
 use self::issue_variant::{Fetching, IssueVariant, Limited, Open, Plain};
 pub use self::scheduler::{
-    AgeMatrix, Arrival, BuiltIn, GroupBy, Grouped, GroupedSpec, Gto, GtoLongLatency, Issue, Lrr,
-    OldestFirst, OwlLocality, OwlLocalitySpec, SchedulerSite, SchedulerView, Throttled, TwoLevel,
+    AgeMatrix, Arrival, BuiltIn, GroupBy, GroupScope, GroupSize, Grouped, GroupedSpec, Gto,
+    GtoLongLatency, InsideGroup, Irregular, Issue, Lrr, OldestFirst, OutsideGroup, OwlLocality,
+    OwlLocalitySpec, Programmed, ProgrammedSpec, SchedulerSite, SchedulerView, Throttled, TwoLevel,
     TwoLevelSpec, WavefrontPolicy, WavefrontScheduler, WavefrontScheduling, register_policies,
 };
 pub use self::spec::{

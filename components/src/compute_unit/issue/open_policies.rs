@@ -24,6 +24,8 @@ pub(crate) struct OpenPolicies {
     /// Name of the policy.
     name: String,
     schedulers: Vec<OpenScheduler>,
+    /// True if a policy needs to know what others issue.
+    tells_passes: bool,
     #[port(optional)]
     locality: InPort<CacheEvent>,
 }
@@ -31,6 +33,7 @@ pub(crate) struct OpenPolicies {
 impl OpenPolicies {
     /// Policies of this name.
     pub(crate) fn new(name: &str, policies: Vec<Box<dyn WavefrontScheduler>>) -> Self {
+        let tells_passes = policies.iter().any(|policy| policy.needs_passes());
         let open = |policy| OpenScheduler {
             policy,
             reported: None,
@@ -38,6 +41,7 @@ impl OpenPolicies {
         Self {
             name: name.to_owned(),
             schedulers: policies.into_iter().map(open).collect(),
+            tells_passes,
             locality: InPort::new(),
         }
     }
@@ -118,8 +122,14 @@ impl OpenPolicies {
         } else {
             ready.trailing_zeros() as usize
         };
-        policy.issued(&datapath.issue_event(slot), &view);
+        let issue = datapath.issue_event(slot);
+        policy.issued(&issue, &view);
         *reported = None;
+        if self.tells_passes {
+            for scheduler in &mut self.schedulers {
+                scheduler.policy.passes(slot, issue.pc, &view);
+            }
+        }
         (slot, (!is_ready).then_some(picked))
     }
 

@@ -15,15 +15,16 @@ use crate::memory::CacheEvent;
 ///   responses arrive      response
 ///   cache events arrive   event
 ///   a dispatch is taken   arrive, once per wavefront
-///   issue                 throttled ──► pick ──► issued      or      stalled
+///   issue                 throttled ──► pick ──► issued, passes      or      stalled
 ///                         (leave, when an instruction was the last of its wavefront)
 ///   the unit may sleep    throttled for the next cycle, throttle_changes
 /// ```
 ///
 /// Queries (`throttled`, `pick`, `throttle_changes`) change nothing and may be repeated any number
 /// of times. Notifications change the policy. `arrive`, `leave`, `response` and `event` are sent to
-/// every scheduler of the unit, regardless of the slot. Each policy can thus track the whole unit.
-/// `pick`, `issued` and `stalled` concern the scheduler's own slots.
+/// every scheduler of the unit, regardless of the slot. So is `passes`, where a policy needs it.
+/// Each policy can thus track the whole unit. `pick`, `issued` and `stalled` concern the
+/// scheduler's own slots.
 ///
 /// # Time
 ///
@@ -72,6 +73,11 @@ pub trait WavefrontScheduler: Stateful + Instrumented + Send {
     /// the unit just before the issue.
     fn issued(&mut self, _issue: &Issue, _view: &SchedulerView<'_>) {}
 
+    /// Notifies that the wavefront in `slot`, of any scheduler of the unit, issues the instruction
+    /// at index `pc` of its kernel's code. Told only if [`needs_passes`](Self::needs_passes); the
+    /// view is that of `issued`, which comes before.
+    fn passes(&mut self, _slot: usize, _pc: u32, _view: &SchedulerView<'_>) {}
+
     /// Notifies that the scheduler issues nothing from this cycle until the next notification,
     /// because of `why`. A reason is reported once for as long as it lasts.
     fn stalled(&mut self, _why: IssueSlot, _view: &SchedulerView<'_>) {}
@@ -81,6 +87,11 @@ pub trait WavefrontScheduler: Stateful + Instrumented + Send {
     ///
     /// [events]: Self::event
     fn needs_cache_events(&self) -> bool {
+        false
+    }
+
+    /// True if the policy requires [`passes`](Self::passes); asked once.
+    fn needs_passes(&self) -> bool {
         false
     }
 }

@@ -1,7 +1,7 @@
 //! Tests of the compute unit as a component with scripted surroundings: [`issue`], [`memory`],
-//! [`work_groups`], [`split`], [`mechanisms`], [`readonly_ports`], [`open_schedulers`] and
-//! [`cache_conscious`]. [`differential`] compares the unit with a [`naive`] one on
-//! [`random_kernels`], with a [`random_memory`] and a [`random_cache`].
+//! [`work_groups`], [`split`], [`mechanisms`], [`readonly_ports`], [`open_schedulers`],
+//! [`cache_conscious`] and [`programmed`]. [`differential`] compares the unit with a [`naive`] one
+//! on [`random_kernels`], with a [`random_memory`] and a [`random_cache`].
 //!
 //! With a dispatch for cycle 1 and the start latency of 2, the first instruction issues in cycle 3.
 
@@ -13,6 +13,7 @@ mod mechanisms;
 mod memory;
 mod naive;
 mod open_schedulers;
+mod programmed;
 mod random_cache;
 mod random_kernels;
 mod random_memory;
