@@ -173,8 +173,10 @@ impl HostProgram {
             grid,
             block,
             dynamic_local_bytes,
+            attributes: stated,
             ..
         } = shape;
+        attributes.extend(stated);
         let launch = KernelTrace::without_streams(
             Arc::clone(code),
             grid,

@@ -52,7 +52,7 @@ const FORMS_WORKLOAD: &str = r#"Workload(
         Repeat(times: 2, counter: "round", body: [
             Launch(
                 kernel: "forms", grid: [1, 2], block: [32, "=round + 1"],
-                cooperative: false, registers_per_thread: 40, dynamic_local_bytes: 64,
+                cooperative: false, registers_per_thread: 40, attributes: { "work_group_map": 1 }, dynamic_local_bytes: 64,
                 arguments: [Buffer("data"), F32(0.5)],
             ),
         ]),

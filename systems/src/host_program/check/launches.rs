@@ -19,6 +19,7 @@ impl Checker<'_> {
             .chain(&launch.block)
             .chain([&launch.dynamic_local_bytes, &launch.stream])
             .chain(&launch.registers_per_thread)
+            .chain(launch.attributes.iter().map(|(_, value)| value))
             .collect();
         let mut block = None;
         self.now_or_later(&shape_values, |env| {

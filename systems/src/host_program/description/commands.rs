@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use warpweave_inputs::{Name, Value};
-use warpweave_params::{Condition, OneOrMore, Placed};
+use warpweave_params::{Condition, Entries, OneOrMore, Placed};
 
 use super::{Argument, Record};
 
@@ -160,6 +160,9 @@ pub struct Launch {
     /// code.
     #[serde(default)]
     pub registers_per_thread: Option<Value>,
+    /// Values by name for policies that know the name, such as `work_group_map`; 0 to 2^64 - 1.
+    #[serde(default)]
+    pub attributes: Entries<Value>,
     /// Arguments, one for each parameter of the kernel.
     pub arguments: Vec<Placed<Argument>>,
 }
@@ -194,6 +197,7 @@ impl Launch {
             stream: zero(),
             cooperative: false,
             registers_per_thread: None,
+            attributes: Entries::default(),
             arguments: Vec::new(),
         }
     }

@@ -5,6 +5,7 @@ use warpweave_params::{Diagnostic, Env, Placed};
 use warpweave_ptx::{
     BLOCK_MAX, GRID_MAX, Kernel, KernelArgument, ScalarType, THREADS_MAX, WORK_GROUPS_MAX,
 };
+use warpweave_trace::Attribute;
 
 use crate::host_program::description::{Argument, Launch};
 
@@ -12,7 +13,7 @@ use crate::host_program::description::{Argument, Launch};
 /// Capability").
 const REGISTERS_MAX: u32 = 255;
 
-/// Shape, stream and registers of a launch.
+/// Shape, stream, registers and attributes of a launch.
 pub(in crate::host_program) struct Shape {
     pub(in crate::host_program) grid: [u32; 3],
     pub(in crate::host_program) block: [u32; 3],
@@ -20,6 +21,8 @@ pub(in crate::host_program) struct Shape {
     pub(super) stream: u32,
     /// Registers per thread, if the launch states them.
     pub(in crate::host_program) registers_per_thread: Option<u32>,
+    /// Attributes that the launch states by name, in the order written.
+    pub(in crate::host_program) attributes: Vec<Attribute>,
 }
 
 /// Evaluates the shape of a launch and checks it against hardware limits.
@@ -68,7 +71,23 @@ pub(in crate::host_program) fn shape(launch: &Launch, env: &Env) -> Result<Shape
             as u32,
         stream: count(&launch.stream, "the stream")? as u32,
         registers_per_thread: registers.transpose()?.map(|registers| registers as u32),
+        attributes: attributes(launch, env)?,
     })
+}
+
+/// Evaluates the attributes that a launch states by name.
+fn attributes(launch: &Launch, env: &Env) -> Result<Vec<Attribute>, Diagnostic> {
+    let stated = launch.attributes.iter().map(|(name, value)| {
+        let fields = [Attribute::COOPERATIVE, Attribute::REGISTERS];
+        if let Some(field) = fields.iter().find(|field| **field == name.value) {
+            let message = format!("`{field}` cannot be stated as an attribute");
+            return Err(name.error(message).hint(format!("use the field `{field}`")));
+        }
+        let what = format!("the attribute `{}`", name.value);
+        let value = value.integer(env, &what, 0..=u64::MAX.into())?;
+        Ok(Attribute::new(&name.value, value as u64))
+    });
+    stated.collect()
 }
 
 /// Checks the block of a launch against what its kernel declares in `file`.

@@ -28,6 +28,7 @@ impl Host<'_, '_> {
             dynamic_local_bytes,
             stream,
             registers_per_thread,
+            attributes,
         } = shape(launch, &self.env)?;
         let modules = &self.program.modules;
         let module_number = modules::find(
@@ -109,10 +110,11 @@ impl Host<'_, '_> {
                 arguments,
             });
         }
-        if let (Some(registers), Some(kernel)) = (registers_per_thread, family.kernels.first_mut())
-        {
-            let stated = Attribute::new(Attribute::REGISTERS, registers.into());
-            kernel.attributes.push(stated);
+        if let Some(kernel) = family.kernels.first_mut() {
+            let registers =
+                registers_per_thread.map(|r| Attribute::new(Attribute::REGISTERS, r.into()));
+            kernel.attributes.extend(registers);
+            kernel.attributes.extend(attributes);
         }
         for kernel in family.kernels.into_iter().map(Arc::new) {
             self.foresight.ended(&kernel);

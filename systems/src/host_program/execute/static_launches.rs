@@ -53,7 +53,11 @@ impl HostProgram {
 fn depends_on_values(commands: &[Placed<Command>]) -> bool {
     commands.iter().any(|command| match &command.value {
         Command::Read { .. } | Command::RepeatUntilZero { .. } => true,
-        Command::Launch(launch) => launch.cooperative || launch.registers_per_thread.is_some(),
+        Command::Launch(launch) => {
+            launch.cooperative
+                || launch.registers_per_thread.is_some()
+                || !launch.attributes.is_empty()
+        }
         Command::Repeat { body, .. } => depends_on_values(body),
         Command::If {
             body, otherwise, ..

@@ -162,6 +162,36 @@ fn the_registers_of_a_launch_can_be_stated() {
 }
 
 #[test]
+fn attributes_of_a_launch_reach_the_trace() {
+    let module = ".visible .entry k() { ret; }";
+    let of = |attributes: &str| {
+        let fields = format!("grid: 1, block: 1, attributes: {attributes}");
+        execute(module, "", &launch("k", &fields))
+    };
+    let stated = of(r#"{ "work_group_map": 2, "other": "=2 * 20" }"#).unwrap();
+    let kernel = &stated.program.kernels[0];
+    assert_eq!(kernel.attribute("work_group_map"), Some(2));
+    assert_eq!(kernel.attribute("other"), Some(40));
+    let plain = execute(module, "", &launch("k", "grid: 1, block: 1")).unwrap();
+    assert_ne!(plain.program.hash(), stated.program.hash());
+    assert_snapshot!(of(r#"{ "cooperative": 1 }"#).unwrap_err(), @r#"
+    error: `cooperative` cannot be stated as an attribute
+     --> w.ron:2:58
+      |
+    2 |     Launch(kernel: "k", grid: 1, block: 1, attributes: { "cooperative": 1 }, arguments: [])
+      |                                                          ^^^^^^^^^^^^^
+      = hint: use the field `cooperative`
+    "#);
+    assert_snapshot!(of(r#"{ "work_group_map": -1 }"#).unwrap_err(), @r#"
+    error: the attribute `work_group_map` is -1, expected 0 to 18446744073709551615
+     --> w.ron:2:76
+      |
+    2 |     Launch(kernel: "k", grid: 1, block: 1, attributes: { "work_group_map": -1 }, arguments: [])
+      |                                                                            ^^
+    "#);
+}
+
+#[test]
 fn buffers_are_charged_before_they_are_allocated() {
     let folder = tempfile::tempdir().unwrap();
     let text = ".version 7.0 .target sm_70 .address_size 64 .visible .entry k() { ret; }";
