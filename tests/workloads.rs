@@ -11,7 +11,7 @@ use warpweave_systems::host_program::{EMULATOR_VERSION, EmulationProgress, Verdi
 use crate::harness::{Bench, scenarios, warpweave};
 
 /// Overrides that make each workload small enough for a test.
-const SMALL: [(&str, &[&str]); 40] = [
+const SMALL: [(&str, &[&str]); 49] = [
     ("alignment_device", &["workload.n=80", "workload.bases=60"]),
     ("amr_device", &["workload.width=64"]),
     ("b_plus_tree", &["workload.queries=20"]),
@@ -40,6 +40,7 @@ const SMALL: [(&str, &[&str]); 40] = [
     ),
     ("convolution_2d", &["workload.n=40"]),
     ("dct_8x8", &["workload.n=24"]),
+    ("demosaic", &["workload.n=40"]),
     (
         "fdtd_3d",
         &["workload.nx=40", "workload.ny=20", "workload.steps=2"],
@@ -53,6 +54,10 @@ const SMALL: [(&str, &[&str]); 40] = [
     ("histogram", &["workload.n=2000", "workload.blocks=3"]),
     ("hotspot", &["workload.n=29"]),
     ("join_device", &["workload.n=2000", "workload.buckets=32"]),
+    (
+        "laplace_3d",
+        &["workload.nx=40", "workload.ny=10", "workload.steps=2"],
+    ),
     ("ls_bfs", &["workload.vertices=256"]),
     ("ls_mst", &["workload.vertices=128"]),
     ("ls_sssp", &["workload.vertices=256"]),
@@ -62,7 +67,17 @@ const SMALL: [(&str, &[&str]); 40] = [
         &["workload.width=64", "workload.step=0.0390625"],
     ),
     ("matrix_multiply", &["workload.n=24"]),
+    (
+        "matrix_product",
+        &["workload.m=40", "workload.n=24", "workload.k=20"],
+    ),
+    (
+        "matrix_product_global",
+        &["workload.m=24", "workload.n=40", "workload.k=20"],
+    ),
     ("mis", &["workload.vertices=128"]),
+    ("neighbour_add", &["workload.groups=9"]),
+    ("neighbour_add_y", &["workload.rows=3"]),
     (
         "neural_network",
         &["workload.batch=1", "workload.small_maps=3"],
@@ -71,6 +86,7 @@ const SMALL: [(&str, &[&str]); 40] = [
     ("radix_sort_device", &["workload.n=600"]),
     ("reduction", &["workload.n=2000", "workload.blocks=3"]),
     ("reduction_f32", &["workload.n=2000", "workload.blocks=3"]),
+    ("regional_maximum", &["workload.n=40"]),
     (
         "spmm_device",
         &[
@@ -96,6 +112,11 @@ const SMALL: [(&str, &[&str]); 40] = [
             "workload.steps=2",
         ],
     ),
+    (
+        "suffix_match",
+        &["workload.letters=512", "workload.queries=100"],
+    ),
+    ("transpose", &["workload.n=40"]),
     ("vector_add", &["workload.n=1000"]),
 ];
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::element::ElementType;
 use crate::error::InputError;
-use crate::generate::SearchTree;
+use crate::generate::{READ_LETTERS, SearchTree, SuffixTree, SuffixTreePart};
 use crate::random::Random;
 
 /// Maximum number of elements in an array: 4 GiB of single-byte elements.
@@ -12,6 +12,9 @@ pub const MAX_ELEMENTS: usize = 1 << 32;
 
 /// Maximum number of keys in a search tree.
 const MAX_KEYS: u32 = 1 << 28;
+
+/// Maximum number of letters in the text of a suffix tree.
+const MAX_LETTERS: u32 = 1 << 24;
 
 /// Generator for the contents of an array.
 ///
@@ -64,6 +67,13 @@ pub enum ArrayGenerator {
     SearchTreeChildren {
         /// Shape of the tree: order and keys.
         tree: SearchTree,
+    },
+    /// Array of a suffix tree of a random text; see [`SuffixTreePart`] for types and lengths.
+    SuffixTree {
+        /// Letters and seed of the text.
+        tree: SuffixTree,
+        /// Array of the tree that is generated.
+        part: SuffixTreePart,
     },
 }
 
@@ -122,6 +132,17 @@ impl ArrayGenerator {
             ArrayGenerator::SearchTreeChildren { tree } => {
                 self.check_tree(tree, length)?;
                 Ok(tree.children(length))
+            }
+            ArrayGenerator::SuffixTree { tree, part } => {
+                self.check_suffix_tree(tree, part, length)?;
+                match part {
+                    SuffixTreePart::Children | SuffixTreePart::Edges if length == 0 => {
+                        Ok(Vec::new())
+                    }
+                    SuffixTreePart::Children => Ok(tree.nodes().0),
+                    SuffixTreePart::Edges => Ok(tree.nodes().1),
+                    SuffixTreePart::Text | SuffixTreePart::Reads { .. } => Err(self.only("U8")),
+                }
             }
         }
     }
@@ -185,9 +206,9 @@ impl ArrayGenerator {
                 };
                 Ok((0..length).map(draw).collect())
             }
-            ArrayGenerator::SearchTreeKeys { .. } | ArrayGenerator::SearchTreeChildren { .. } => {
-                Err(self.only("U32"))
-            }
+            ArrayGenerator::SearchTreeKeys { .. }
+            | ArrayGenerator::SearchTreeChildren { .. }
+            | ArrayGenerator::SuffixTree { .. } => Err(self.only("U32")),
         }
     }
 
@@ -230,6 +251,23 @@ impl ArrayGenerator {
             ArrayGenerator::DiagonallyDominant { .. } => Err(self.only("F32")),
             ArrayGenerator::SearchTreeKeys { .. } | ArrayGenerator::SearchTreeChildren { .. } => {
                 Err(self.only("U32"))
+            }
+            ArrayGenerator::SuffixTree { tree, part } => {
+                self.check_suffix_tree(tree, part, length)?;
+                let letters = match part {
+                    SuffixTreePart::Text if length == 0 => Vec::new(),
+                    SuffixTreePart::Text if element == ElementType::U8 => tree.text(),
+                    SuffixTreePart::Reads { seed } if element == ElementType::U8 => {
+                        tree.reads(seed, length)
+                    }
+                    SuffixTreePart::Text | SuffixTreePart::Reads { .. } => {
+                        return Err(self.only("U8"));
+                    }
+                    SuffixTreePart::Children | SuffixTreePart::Edges => {
+                        return Err(self.only("U32"));
+                    }
+                };
+                Ok(letters.into_iter().map(u64::from).collect())
             }
         }
     }
@@ -303,6 +341,29 @@ impl ArrayGenerator {
         })
     }
 
+    /// Checks the text and the array length of a part. With no elements any valid tree is accepted.
+    fn check_suffix_tree(
+        &self,
+        tree: SuffixTree,
+        part: SuffixTreePart,
+        length: usize,
+    ) -> Result<(), InputError> {
+        InputError::in_range(self.name(), "letters", tree.letters, 32..=MAX_LETTERS)?;
+        let expected = match tree.length(part) {
+            Some(expected) => expected,
+            None => length.next_multiple_of(READ_LETTERS),
+        };
+        if length == 0 || length == expected {
+            return Ok(());
+        }
+        let problem = format!("{length}, expected {expected}");
+        Err(InputError::Description {
+            generator: self.name(),
+            field: "length",
+            problem,
+        })
+    }
+
     fn check_length(&self, length: usize) -> Result<(), InputError> {
         InputError::in_range(self.name(), "length", length, ..=MAX_ELEMENTS)
     }
@@ -334,6 +395,7 @@ impl ArrayGenerator {
             ArrayGenerator::DiagonallyDominant { .. } => "DiagonallyDominant",
             ArrayGenerator::SearchTreeKeys { .. } => "SearchTreeKeys",
             ArrayGenerator::SearchTreeChildren { .. } => "SearchTreeChildren",
+            ArrayGenerator::SuffixTree { .. } => "SuffixTree",
         }
     }
 
@@ -407,6 +469,24 @@ mod tests {
         let keys = ArrayGenerator::SearchTreeKeys { tree, seed: 1 };
         assert_eq!(keys.u32s(16).unwrap().len(), 16);
         assert!(keys.u32s(15).is_err() && keys.f32s(16).is_err());
+    }
+
+    #[test]
+    fn the_parts_of_a_suffix_tree_have_their_types_and_lengths() {
+        let tree = SuffixTree {
+            letters: 40,
+            seed: 1,
+        };
+        let part = |part| ArrayGenerator::SuffixTree { tree, part };
+        let text = part(SuffixTreePart::Text);
+        assert_eq!(text.words(ElementType::U8, 40).unwrap().len(), 10);
+        assert!(text.u32s(40).is_err() && text.words(ElementType::U8, 41).is_err());
+        assert_eq!(part(SuffixTreePart::Children).u32s(320).unwrap().len(), 320);
+        assert_eq!(part(SuffixTreePart::Edges).u32s(160).unwrap().len(), 160);
+        assert!(part(SuffixTreePart::Edges).f32s(160).is_err());
+        let reads = part(SuffixTreePart::Reads { seed: 2 });
+        assert_eq!(reads.words(ElementType::U8, 64).unwrap().len(), 16);
+        assert!(reads.words(ElementType::U8, 33).is_err());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Seeded generators of graphs and search trees.
+//! Seeded generators of graphs and of trees.
 
 #[cfg(test)]
 mod acceptance;
@@ -13,6 +13,7 @@ mod power_law;
 mod rmat;
 mod search_tree;
 mod streets;
+mod suffix_tree;
 mod uniform;
 mod web_copy;
 mod weights;
@@ -27,6 +28,8 @@ pub use partners::partners;
 pub use rmat::{RmatShape, rmat};
 pub use search_tree::SearchTree;
 pub use streets::{StreetsShape, streets};
+pub(crate) use suffix_tree::{READ_LETTERS, common};
+pub use suffix_tree::{SuffixTree, SuffixTreePart};
 pub use uniform::uniform;
 pub use web_copy::{WebShape, web_copy};
 pub use weights::uniform_weights;

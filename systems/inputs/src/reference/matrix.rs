@@ -1,4 +1,4 @@
-//! Product of two square row-major matrices.
+//! Products of two row-major matrices, square or not.
 
 use serde::Deserialize;
 use warpweave_params::Diagnostic;
@@ -41,6 +41,44 @@ impl Reference for MatrixMultiply {
     }
 }
 
+/// Product of matrices of any shape, as computed by [`matrix_product`].
+#[derive(Debug, Deserialize)]
+pub struct MatrixProduct {
+    /// Buffer with the left matrix of m x k elements, row by row.
+    pub a: Name,
+    /// Buffer with the right matrix of k x n elements, row by row.
+    pub b: Name,
+    /// Number of rows of the product.
+    pub m: Value,
+    /// Number of columns of the product.
+    pub n: Value,
+    /// Number of columns of the left matrix.
+    pub k: Value,
+}
+
+impl MatrixProduct {
+    fn sides(&self, question: &Question<'_>) -> Result<[usize; 3], Diagnostic> {
+        let side = |value| question.count(value, "a side of a matrix", 0);
+        Ok([side(&self.m)?, side(&self.n)?, side(&self.k)?])
+    }
+}
+
+impl Reference for MatrixProduct {
+    const NAME: &'static str = "MatrixProduct";
+
+    fn shape(&self, question: &Question<'_>) -> Result<Shape, Diagnostic> {
+        let [m, n, k] = self.sides(question)?;
+        question.expect_length(&self.a, F32, m * k)?;
+        question.expect_length(&self.b, F32, k * n)?;
+        Ok(Shape::f32s(m * n))
+    }
+
+    fn words(&self, question: &Question<'_>) -> Result<Vec<u32>, Diagnostic> {
+        let (a, b) = (question.f32s(&self.a)?, question.f32s(&self.b)?);
+        Ok(bits(&matrix_product(&a, &b, self.sides(question)?)))
+    }
+}
+
 /// Computes `a * b` in single precision. For each element the products are rounded and added one by
 /// one with the inner index ascending, starting at +0. The tiled kernels give the same bits.
 ///
@@ -48,12 +86,27 @@ impl Reference for MatrixMultiply {
 /// Panics if a matrix does not have `n * n` elements.
 pub fn matrix_multiply(a: &[f32], b: &[f32], n: usize) -> Vec<f32> {
     check(a, b, n);
-    let mut product = vec![0.0; n * n];
+    matrix_product(a, b, [n; 3])
+}
+
+/// Computes `a * b` like [`matrix_multiply`] for `a` of m x k and `b` of k x n elements, given
+/// `[m, n, k]`.
+///
+/// # Panics
+/// Panics if a matrix has another number of elements.
+pub fn matrix_product(a: &[f32], b: &[f32], [m, n, k]: [usize; 3]) -> Vec<f32> {
+    assert!(
+        a.len() == m * k && b.len() == k * n,
+        "matrices of {} and {} elements, expected {m} x {k} and {k} x {n}",
+        a.len(),
+        b.len()
+    );
+    let mut product = vec![0.0; m * n];
     // A row of sums grows at once: as many independent ones as compilers like.
     for (row, sums) in product.chunks_exact_mut(n.max(1)).enumerate() {
-        for k in 0..n {
-            let left = a[row * n + k];
-            for (sum, right) in sums.iter_mut().zip(&b[k * n..]) {
+        for i in 0..k {
+            let left = a[row * k + i];
+            for (sum, right) in sums.iter_mut().zip(&b[i * n..]) {
                 *sum += left * right;
             }
         }
@@ -96,6 +149,14 @@ mod tests {
         assert_eq!(matrix_multiply(&a, &b, 2), [19.0, 22.0, 43.0, 50.0]);
         assert_eq!(matrix_multiply_f64(&a, &b, 2), [19.0, 22.0, 43.0, 50.0]);
         assert!(matrix_multiply(&[], &[], 0).is_empty());
+    }
+
+    #[test]
+    fn matrices_need_not_be_square() {
+        let (a, b) = ([1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0, 8.0, 9.0]);
+        assert_eq!(matrix_product(&a, &b, [1, 2, 3]), [40.0, 46.0]);
+        assert_eq!(matrix_product(&a, &b[..1], [3, 1, 1]), [4.0, 8.0, 12.0]);
+        assert!(matrix_product(&a, &[], [3, 0, 1]).is_empty());
     }
 
     /// (1 + 2^-12)^2 needs 25 bits. A fused multiply-add would keep the last one.

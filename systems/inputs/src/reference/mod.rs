@@ -25,19 +25,23 @@ mod colouring;
 mod connectivity;
 mod convolution;
 mod dct;
+mod demosaic;
 mod fdtd;
 mod given;
 mod histogram;
 mod hotspot;
 mod join;
+mod laplace;
 mod lud;
 mod mandelbrot;
 mod matrix;
 mod mesh;
+mod neighbour;
 mod neural_network;
 mod priority;
 mod property;
 mod question;
+mod regional_maxima;
 mod registry;
 mod shared_tiles;
 mod sorted;
@@ -46,9 +50,11 @@ mod sparse;
 mod srad;
 mod sssp;
 mod stencil;
+mod suffix_matches;
 mod sum;
 #[cfg(test)]
 mod tests;
+mod transpose;
 mod tree_search;
 mod vector;
 
@@ -67,15 +73,20 @@ pub use colouring::{IndependentSetColours, independent_set_colours};
 pub use connectivity::{components, is_connected, reachable};
 pub use convolution::{Convolution2d, convolution_2d};
 pub use dct::{DctQuantised, DctRestored, dct_inverse, dct_quantised};
+pub use demosaic::{Colour, Demosaiced, demosaiced};
 pub use fdtd::{Fdtd3d, fdtd_3d};
 pub use given::{Column, Computed, Constant, File, Values};
 pub use histogram::{HISTOGRAM_BINS, Histogram, histogram};
 pub use hotspot::{Chip, Hotspot, hotspot};
 pub use join::{JoinMatches, join_matches};
+pub use laplace::{Laplace3d, laplace_3d};
 pub use lud::{LuDecomposition, lu_decomposition};
 pub use mandelbrot::{Mandelbrot, Picture, mandelbrot};
-pub use matrix::{MatrixMultiply, matrix_multiply, matrix_multiply_f64};
+pub use matrix::{
+    MatrixMultiply, MatrixProduct, matrix_multiply, matrix_multiply_f64, matrix_product,
+};
 pub use mesh::{Mesh, RefinedMesh, refined_mesh};
+pub use neighbour::{NeighbourSums, neighbour_sums};
 pub use neural_network::{NeuralNetwork, neural_network};
 pub use priority::{
     PriorityColours, PriorityIndependentSet, priority_colours, priority_independent_set,
@@ -84,6 +95,7 @@ pub use property::{
     Ascending, Judgement, MaximalIndependentSet, Permutation, ProperColouring, Property,
 };
 pub use question::{FindComputed, Inputs, Layout, Question, unusable_weights};
+pub use regional_maxima::{RegionalMaxima, regional_maxima};
 pub use registry::{Answer, Claim, References};
 pub use shared_tiles::{SharedTileSums, shared_tile_sums};
 pub use sorted::Sorted;
@@ -92,7 +104,9 @@ pub use sparse::{SparseTimesDense, SparseTimesVector, sparse_times_dense};
 pub use srad::{Srad, srad};
 pub use sssp::{ShortestPaths, sssp_distances};
 pub use stencil::{Stencil2d, StencilWeights, stencil_2d};
+pub use suffix_matches::{SuffixMatches, suffix_matches};
 pub use sum::{SumF32, SumF32ByBlocks, SumU32, sum_f32_by_blocks, sum_f64, sum_u32};
+pub use transpose::{Transposed, transposed};
 pub use tree_search::{TreeSearch, tree_search};
 pub use vector::{VectorAdd, vector_add};
 
@@ -161,6 +175,7 @@ pub fn standard_references() -> References {
     references.register::<Convolution2d>();
     references.register::<DctQuantised>();
     references.register::<DctRestored>();
+    references.register::<Demosaiced>();
     references.register::<Fdtd3d>();
     references.register::<File>();
     references.register::<Histogram>();
@@ -168,24 +183,30 @@ pub fn standard_references() -> References {
     references.register::<Hotspot>();
     references.register::<IndependentSetColours>();
     references.register::<JoinMatches>();
+    references.register::<Laplace3d>();
     references.register::<LayerForward>();
     references.register::<LuDecomposition>();
     references.register::<Mandelbrot>();
     references.register::<MatrixMultiply>();
+    references.register::<MatrixProduct>();
+    references.register::<NeighbourSums>();
     references.register::<NeuralNetwork>();
     references.register::<PriorityColours>();
     references.register::<PriorityIndependentSet>();
     references.register::<RefinedMesh>();
+    references.register::<RegionalMaxima>();
     references.register::<ShortestPaths>();
     references.register::<SparseTimesDense>();
     references.register::<SparseTimesVector>();
     references.register::<SpanningForest>();
     references.register::<Srad>();
     references.register::<Stencil2d>();
+    references.register::<SuffixMatches>();
     references.register::<SumF32>();
     references.register::<SumF32ByBlocks>();
     references.register::<SharedTileSums>();
     references.register::<SumU32>();
+    references.register::<Transposed>();
     references.register::<TreeSearch>();
     references.register::<Values>();
     references.register::<VectorAdd>();
