@@ -31,6 +31,7 @@ mod laser;
 mod launched;
 mod limits;
 mod machines;
+mod mapping;
 mod monitors;
 mod new;
 mod option_files;

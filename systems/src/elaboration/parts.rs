@@ -18,13 +18,14 @@ use super::{Elaborator, take_field};
 use crate::address::{Pattern, field_path_of};
 
 /// Names that overrides use for something other than an instance.
-const RESERVED: [&str; 10] = [
+const RESERVED: [&str; 11] = [
     "clocks",
     "workload",
     "params",
     "limits",
     "emulation",
     "profile",
+    "locality",
     "region",
     "seed",
     "size",

@@ -30,7 +30,8 @@ pub struct EmulationAhead {
 impl EmulationAhead {
     /// Returns the emulation of a scenario's program whose launches do not depend on values
     /// computed by kernels. Returns `None` for other programs and for traces. It is also `None` if
-    /// all streams are needed before simulation: to choose a region, or to compute a reuse profile.
+    /// all streams are needed before simulation: to choose a region, or to know the trace that an
+    /// artefact belongs to.
     pub fn of(scenario: &Scenario) -> Option<Self> {
         Self::with_window(scenario, WINDOW)
     }
@@ -40,7 +41,8 @@ impl EmulationAhead {
         let Work::Workload(program) = &scenario.work else {
             return None;
         };
-        if scenario.region.is_some() || scenario.profile.is_some() {
+        let has_artefacts = scenario.profile.is_some() || scenario.locality.is_some();
+        if scenario.region.is_some() || has_artefacts {
             return None;
         }
         Some(Self {

@@ -29,6 +29,7 @@ use warpweave_components::compute_unit::DecodedPrograms;
 use warpweave_components::kernel_times::{KernelTimes, Moment};
 use warpweave_components::launch_plan::LaunchPlan;
 use warpweave_components::launch_unit::LaunchUnit;
+use warpweave_components::locality_plan::LocalityPlan;
 use warpweave_components::reuse_profile::ReuseProfile;
 use warpweave_components::roles;
 use warpweave_files::{Ledger, OutputError};
@@ -126,6 +127,7 @@ pub fn empty_environment() -> Environment {
     let program = Arc::new(Program::default());
     let mut artefacts = Artefacts::of(Arc::clone(&program));
     artefacts.add(program.hash(), ReuseProfile::default());
+    artefacts.add(program.hash(), LocalityPlan::default());
     environment(0, &program, artefacts, &Arc::default())
 }
 
@@ -172,6 +174,9 @@ impl Machine {
         let mut artefacts = Artefacts::of(Arc::clone(program));
         if let Some(known) = &scenario.profile {
             known.add_to(&mut artefacts, program, profile);
+        }
+        if let Some(known) = &scenario.locality {
+            known.add_to(&mut artefacts);
         }
         Self::with_artefacts(scenario, registry, program, artefacts)
     }
@@ -273,6 +278,9 @@ impl Machine {
         let mut artefacts = Artefacts::of(Arc::clone(&program));
         if scenario.profile.is_some() {
             artefacts.add(program.hash(), ReuseProfile::default());
+        }
+        if scenario.locality.is_some() {
+            artefacts.add(program.hash(), LocalityPlan::default());
         }
         Self::with_artefacts(scenario, registry, &program, artefacts)
     }

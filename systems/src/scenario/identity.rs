@@ -8,7 +8,7 @@ use serde::Serialize;
 use warpweave_files::{Input, Ledger, ReadError};
 use warpweave_params::{Diagnostic, Diagnostics, Entries, Kind, Node, Struct, to_node, to_ron};
 
-use super::{Profile, Scenario, Work};
+use super::{Locality, Profile, Scenario, Work};
 use crate::host_program::EMULATOR_VERSION;
 
 /// Hashes of everything that affects a scenario's results: BLAKE3 in hexadecimal digits.
@@ -72,6 +72,9 @@ impl Scenario {
             add_file(&mut run, path)?;
         }
         if let Some(path) = self.profile.as_ref().and_then(Profile::path) {
+            add_file(&mut run, path)?;
+        }
+        if let Some(path) = self.locality.as_ref().map(Locality::path) {
             add_file(&mut run, path)?;
         }
         let others = without(&self.tree, &LEAD_ELSEWHERE);

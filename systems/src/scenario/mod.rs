@@ -15,6 +15,7 @@
 //!     taps: { "l1": Accesses(at: "unit[*].l1.up") }, // optional: analyses that listen to ports
 //!     region: (kernels: "bfs_*", outside: Warm), // optional: which launches are simulated; absent: all
 //!     profile: Compute,                      // optional: for policies that know who shares lines; or a file
+//!     locality: "bfs.local",                 // optional: plan for policies that map or group by locality
 //!     emulation: (order: Linear, ...),
 //! )
 //! ```
@@ -34,6 +35,7 @@ mod composition;
 mod emulation;
 mod files;
 mod identity;
+mod locality;
 mod measure;
 mod overrides;
 mod profile;
@@ -57,6 +59,7 @@ use self::composition::compose;
 pub(crate) use self::emulation::logged;
 use self::files::{read_named, read_scenario};
 pub use self::identity::Identity;
+pub(crate) use self::locality::Locality;
 pub use self::measure::Measure;
 use self::measure::StatedMeasure;
 pub use self::overrides::AppliedOverride;
@@ -111,6 +114,8 @@ pub struct Scenario {
     pub given: Vec<String>,
     /// Reuse profile that policies may use; `None` for no profile.
     pub(crate) profile: Option<Profile>,
+    /// Locality plan that policies may use; `None` for no plan.
+    pub(crate) locality: Option<Locality>,
     /// Overrides of the command line, as given.
     pub sets: Vec<String>,
     /// All overrides in the order in which they apply, those of the file first.
@@ -170,6 +175,8 @@ struct File {
     region: Option<Node>,
     #[serde(default)]
     profile: Option<Node>,
+    #[serde(default)]
+    locality: Option<Node>,
 }
 
 impl File {
@@ -392,6 +399,9 @@ impl Scenario {
         let profile = file.profile.as_ref();
         let profile = profile.map(|node| Profile::read(node, folder, files.ledger()));
         let profile = profile.and_then(|read| problems.take(read));
+        let locality = file.locality.as_ref();
+        let locality = locality.map(|node| Locality::read(node, folder, files.ledger()));
+        let locality = locality.and_then(|read| problems.take(read));
         let part = |name: &Placed<PathBuf>, kind: &str, problems: &mut Diagnostics| {
             let path = folder.join(&name.value);
             let read = read_named(&path, name, &[kind], files);
@@ -474,6 +484,7 @@ impl Scenario {
                 taps,
                 region,
                 profile,
+                locality,
                 given: vec![path.display().to_string()],
                 sets: Vec::new(),
                 applied,
@@ -502,6 +513,7 @@ impl Scenario {
             .chain(&self.system_parts)
             .chain(&self.energy_path)
             .chain(self.profile.as_ref().and_then(Profile::path))
+            .chain(self.locality.as_ref().map(Locality::path))
             .chain(self.work.files_read())
             .map(PathBuf::as_path)
     }

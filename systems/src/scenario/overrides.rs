@@ -111,6 +111,7 @@ impl RawOverride {
                     | "taps"
                     | "region"
                     | "profile"
+                    | "locality"
             )
         )
     }
@@ -253,7 +254,7 @@ fn refuse_repeats(overrides: &[RawOverride], problems: &mut Diagnostics) {
 
 /// Adds an empty `field: ()` to a struct that omits it, so that parts of it can be set.
 fn ensure_struct(node: &mut Node, field: &str) {
-    if matches!(field, "seed" | "size" | "energy" | "profile") {
+    if matches!(field, "seed" | "size" | "energy" | "profile" | "locality") {
         return;
     }
     let nothing = Struct {
