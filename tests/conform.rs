@@ -6,7 +6,7 @@ use warpweave_systems::standard_registry;
 
 /// Descriptions of policies that need more than their name, or that behave differently with other
 /// fields.
-const DESCRIPTIONS: [(&str, &str); 33] = [
+const DESCRIPTIONS: [(&str, &str); 40] = [
     (
         "AdaptiveBypass",
         "AdaptiveBypass(first: 0.5, virtual: 0.5, least: 0.125)",
@@ -35,6 +35,13 @@ const DESCRIPTIONS: [(&str, &str); 33] = [
     ("Islip", "Islip(iterations: 2)"),
     ("LaPerm", "LaPerm(levels: 2, adoption: Literal)"),
     ("Laser", "Laser(parent_gone: LastUnit)"),
+    ("Mapped", "Mapped(by: Attribute)"),
+    ("Mapped", "Mapped(by: Fixed(AlongX), remainder: CeilChunk)"),
+    ("Mapped", "Mapped(by: Fixed(AlongY), steal: Longest)"),
+    (
+        "Mapped",
+        "Mapped(by: Fixed(AlongX), steal: Next, order: Linear, deal: Shuffled(seed: 3))",
+    ),
     (
         "MemoryAddressTable",
         "MemoryAddressTable(entries: 8, block_bytes: 256)",
@@ -57,6 +64,12 @@ const DESCRIPTIONS: [(&str, &str); 33] = [
         "OwlLocality(group_wavefronts: 3, rotation_cycles: 50)",
     ),
     ("Priority", "Priority(aging_cycles: 100)"),
+    ("Programmed", "Programmed"),
+    (
+        "Programmed",
+        "Programmed(group: Fixed(1), others: Nothing, entry_cycles: 20)",
+    ),
+    ("Programmed", "Programmed(scope: Along, inside: Gto)"),
     ("Random", "Random(seed: 7)"),
     ("RandomBypass", "RandomBypass(probability: 0.5)"),
     ("RegionExclusive", "RegionExclusive(period_fills: 8)"),

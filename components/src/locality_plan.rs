@@ -32,7 +32,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Exchanges x and y.
+    /// Returns the direction with x and y exchanged.
     #[must_use]
     pub fn opposite(self) -> Self {
         match self {

@@ -12,6 +12,7 @@
 mod case;
 mod earlier;
 mod place;
+mod plan;
 mod properties;
 
 use std::io;
@@ -225,12 +226,8 @@ impl Conformance<'_> {
             for (name, text) in case.files(place, policy, promise) {
                 std::fs::write(folder.join(name), text)?;
             }
-            Ok(TrialRun::load(
-                self.registry,
-                promise,
-                &folder.join("scenario.ron"),
-                &[],
-            ))
+            let path = folder.join("scenario.ron");
+            Ok(TrialRun::load(self.registry, promise, &path, &[]).map(TrialRun::generated))
         };
         let name = format!("{place:?} in {case:?}");
         let tried = (|| -> io::Result<Result<Verdict, Diagnostics>> {

@@ -6,12 +6,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use warpweave_components::artefact::Artefacts;
 use warpweave_framework::{EngineOptions, Order, Registry};
 use warpweave_params::Diagnostics;
-use warpweave_systems::{Machine, Scenario, Simulated, Status};
+use warpweave_systems::{Machine, Scenario, Simulated, Status, profile};
 use warpweave_trace::Program;
 
 use crate::earlier::EarlierRuns;
+use crate::plan::plan;
 
 /// Cycle limit of a run: a multiple of the default policy's cycles, plus a constant number of
 /// cycles.
@@ -89,6 +91,8 @@ pub(super) struct TrialRun<'a> {
     pub(super) registry: &'a Registry,
     pub(super) scenario: Scenario,
     pub(super) program: Arc<Program>,
+    /// True for a generated program, which gets every artefact that a policy may need.
+    is_generated: bool,
 }
 
 impl<'a> TrialRun<'a> {
@@ -108,11 +112,28 @@ impl<'a> TrialRun<'a> {
             registry,
             scenario,
             program: executed.program,
+            is_generated: false,
         })
     }
 
+    /// Marks the program as a generated one.
+    pub(super) fn generated(self) -> Self {
+        Self {
+            is_generated: true,
+            ..self
+        }
+    }
+
     fn machine(&self, options: EngineOptions) -> Result<Machine, Diagnostics> {
-        let mut machine = Machine::of(&self.scenario, self.registry, &self.program)?;
+        let (scenario, registry, program) = (&self.scenario, self.registry, &self.program);
+        let mut machine = if self.is_generated {
+            let (trace, mut artefacts) = (program.hash(), Artefacts::of(Arc::clone(program)));
+            artefacts.add(trace, profile::compute(program));
+            artefacts.add(trace, plan(program));
+            Machine::with_artefacts(scenario, registry, program, artefacts)?
+        } else {
+            Machine::of(scenario, registry, program)?
+        };
         machine.set_options(options);
         Ok(machine)
     }
