@@ -6,7 +6,7 @@ use warpweave_systems::standard_registry;
 
 /// Descriptions of policies that need more than their name, or that behave differently with other
 /// fields.
-const DESCRIPTIONS: [(&str, &str); 40] = [
+const DESCRIPTIONS: [(&str, &str); 45] = [
     (
         "AdaptiveBypass",
         "AdaptiveBypass(first: 0.5, virtual: 0.5, least: 0.125)",
@@ -30,6 +30,8 @@ const DESCRIPTIONS: [(&str, &str); 40] = [
         "Flexclusion(duel: (period: 4, first: 0, second: 2, max: 7), below: (sets: 8))",
     ),
     ("FrFcfsCap", "FrFcfsCap(columns: 4)"),
+    ("Ghb", "Ghb"),
+    ("Ghb", "Ghb(history: 16, index: 2, by_wavefront: true)"),
     ("Grouped", "Grouped(by: WorkGroup)"),
     ("Grouped", "Grouped(by: Profile)"),
     ("Islip", "Islip(iterations: 2)"),
@@ -85,6 +87,15 @@ const DESCRIPTIONS: [(&str, &str); 40] = [
         "SpatialPattern(entries: 8, ways: 2, ask_sector_misses: true)",
     ),
     ("StaticBypass", "StaticBypass(pcs: [12, 30])"),
+    (
+        "Stream",
+        "Stream(entries: 4, filter: 2, by_wavefront: true)",
+    ),
+    ("Stride", "Stride(single: 1, multi: 1)"),
+    (
+        "Stride",
+        "Stride(entries: 4, single: 2, mode: Single, by_wavefront: true)",
+    ),
     ("TwoLevel", "TwoLevel(group_size: 2)"),
 ];
 

@@ -17,6 +17,10 @@ use warpweave_trace::{KernelTrace, LANES};
 /// Maximum number of register partitions of a unit.
 pub const PARTITIONS_MAX: usize = 8;
 
+/// Maximum number of registers per thread that instructions can name on machines with 6 bits for
+/// each (graph thesis, 3.3.2.7).
+pub const NAMED_REGISTERS_MAX: u32 = 63;
+
 /// Resources of one compute unit for work-groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -189,6 +193,22 @@ impl UnitLimits {
 }
 
 impl UnitLimits {
+    /// Returns the largest number of registers per thread, at most [`NAMED_REGISTERS_MAX`], with
+    /// which a unit holds as many work-groups. Needs beyond that are returned as they are.
+    pub fn registers_without_loss(&self, needs: &WorkGroupNeeds) -> u32 {
+        let held = self.occupancy(needs).work_groups;
+        let is_free = |registers: &u32| {
+            let more = WorkGroupNeeds {
+                registers_per_thread: *registers,
+                ..*needs
+            };
+            self.occupancy(&more).work_groups == held
+        };
+        let least = needs.registers_per_thread;
+        let found = (least..=NAMED_REGISTERS_MAX).rev().find(is_free);
+        found.unwrap_or(least)
+    }
+
     /// Returns the bytes of local memory that a kernel of `work_groups` requests on each of
     /// `units`, which must be at least 1:
     ///
@@ -309,6 +329,54 @@ mod tests {
         }
     }
 
+    /// Graph thesis, Table 4: kernel, threads of a work-group, registers per thread, unused KiB,
+    /// registers to spare. Work-group sizes are own choice; they give these numbers.
+    const TABLE_4: [(&str, u32, u32, u64, u32); 7] = [
+        ("H-BFS", 512, 15, 38, 5),
+        ("H-SSSP", 512, 17, 26, 3),
+        ("H-MST", 512, 21, 44, 11),
+        ("LS-BFS", 1024, 19, 52, 13),
+        ("LS-SSSP", 1024, 22, 40, 10),
+        ("LS-MST", 1024, 13, 76, 19),
+        ("STCON", 512, 23, 36, 9),
+    ];
+
+    #[test]
+    fn the_registers_to_spare_of_the_graph_thesis_are_met_exactly() {
+        let limits = GENERATIONS[0];
+        let mut largest = Vec::new();
+        for (kernel, threads, registers_per_thread, unused, spare) in TABLE_4 {
+            let needs = WorkGroupNeeds {
+                wavefronts: threads / 32,
+                registers_per_thread,
+                local_bytes: 0,
+            };
+            let wavefronts = limits.occupancy(&needs).work_groups * needs.wavefronts;
+            let used = u64::from(wavefronts * 32 * registers_per_thread) * 4;
+            assert_eq!(128 - used / 1024, unused, "{kernel}");
+            let registers = limits.registers_without_loss(&needs);
+            assert_eq!(registers - registers_per_thread, spare, "{kernel}");
+            largest.push(registers);
+        }
+        assert_eq!(largest, [20, 20, 32, 32, 32, 32, 32]);
+    }
+
+    #[test]
+    fn more_registers_than_can_be_named_leave_none_to_spare() {
+        let needs = WorkGroupNeeds {
+            wavefronts: 2,
+            registers_per_thread: 80,
+            local_bytes: 0,
+        };
+        assert_eq!(GENERATIONS[2].registers_without_loss(&needs), 80);
+        let few = WorkGroupNeeds {
+            registers_per_thread: 8,
+            wavefronts: 1,
+            local_bytes: 0,
+        };
+        assert_eq!(GENERATIONS[1].registers_without_loss(&few), 63);
+    }
+
     #[test]
     fn the_scarcest_resource_is_named() {
         let limits = GENERATIONS[0];
@@ -335,6 +403,24 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn registers_without_loss_are_the_most_that_keep_every_work_group(
+            wavefronts in 1_u32..40,
+            registers_per_thread in 0_u32..64,
+            generation in 0_usize..4,
+        ) {
+            let limits = GENERATIONS[generation];
+            let needs = |registers_per_thread| WorkGroupNeeds {
+                wavefronts,
+                registers_per_thread,
+                local_bytes: 0,
+            };
+            let held = |registers| limits.occupancy(&needs(registers)).work_groups;
+            let most = limits.registers_without_loss(&needs(registers_per_thread));
+            prop_assert_eq!(held(most), held(registers_per_thread));
+            prop_assert!(most == NAMED_REGISTERS_MAX || held(most + 1) < held(most));
+        }
+
         #[test]
         fn one_more_work_group_never_fits(
             wavefronts in 1_u32..40,

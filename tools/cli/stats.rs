@@ -144,7 +144,7 @@ mod tests {
             ("sector_merges", "sum", "`sector_bytes`"),
             ("timing_violations", "sum", "`check`"),
             ("scheduler0_lost_locality", "sum", "Ccws`"),
-            ("prefetches_issued", "sum", "NextLine`"),
+            ("prefetches_issued", "sum", "Ghb`"),
             ("first_launch_cycle", "minimum", ""),
         ] {
             let line = line(name);

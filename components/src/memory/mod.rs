@@ -142,6 +142,8 @@ pub mod flags {
     pub const CLEAN: u16 = 2;
     /// A merge table has an entry for this read, which its response looks up (ICC paper, 6.2).
     pub const TRACKED: u16 = 4;
+    /// Marks a load that its compute unit injected to fetch ahead; it trains no prefetcher.
+    pub const INJECTED: u16 = 8;
 }
 
 const _: () = assert!(

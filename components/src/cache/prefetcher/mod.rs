@@ -18,18 +18,25 @@
 //! `impl PolicyKind`. It also needs a line in its crate's registration; `next_line.rs` is an
 //! example.
 
+mod ghb;
 mod next_line;
 mod queue;
+mod stream;
+mod stride;
 #[cfg(test)]
 mod tests;
+mod training;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Instrumented, PolicyRole, Registry, Stateful};
 
+pub use self::ghb::{Ghb, GhbSpec};
 pub use self::next_line::{NextLine, NextLineSpec};
 pub use self::queue::PrefetchContext;
 pub(super) use self::queue::Prefetches;
+pub use self::stream::{Stream, StreamSpec};
+pub use self::stride::{Stride, StrideMode, StrideSpec};
 use crate::cache::policy::{CacheSite, Eviction, Fill, MissDecision, TagLookup};
 
 /// Role of a cache's prefetchers, any number.
@@ -42,7 +49,8 @@ impl PolicyRole for Prefetching {
     type Site = CacheSite;
 }
 
-/// Prefetcher of a cache; reacts to events by requesting lines.
+/// Prefetcher of a cache; reacts to events by requesting lines. Accesses and misses of injected
+/// requests ([`INJECTED`](crate::memory::flags::INJECTED)) are not told.
 pub trait Prefetcher: Stateful + Instrumented + Send {
     /// Called when a request was accepted and looked up; `hit` if its words are present. Forwarded
     /// requests are excluded.
@@ -100,5 +108,8 @@ impl Default for PrefetchSpec {
 
 /// Registers the prefetchers of this folder.
 pub fn register_policies(registry: &mut Registry) {
+    registry.register_policy::<Ghb>();
     registry.register_policy::<NextLine>();
+    registry.register_policy::<Stream>();
+    registry.register_policy::<Stride>();
 }

@@ -8,7 +8,7 @@ use warpweave_framework::{Cycle, Instrumented, State, Stateful, Statistics};
 use super::{PrefetchSpec, Prefetcher};
 use crate::cache::policy::{CacheSite, Eviction, Fill, MissDecision, TagLookup};
 use crate::cache::tag_array::Slot;
-use crate::memory::Source;
+use crate::memory::{MemRequest, Source, flags};
 
 /// Interface through which a prefetcher requests lines during an event.
 pub struct PrefetchContext<'a> {
@@ -199,6 +199,9 @@ impl Prefetches {
         hit: bool,
         now: Cycle,
     ) {
+        if is_injected(access.request) {
+            return;
+        }
         let (line, source) = (access.line, access.request.source);
         let trigger = Trigger { line, source };
         self.notify(site, trigger, now, |prefetcher, context| {
@@ -213,6 +216,9 @@ impl Prefetches {
         did: MissDecision,
         now: Cycle,
     ) {
+        if is_injected(miss.request) {
+            return;
+        }
         let (line, source) = (miss.line, miss.request.source);
         let trigger = Trigger { line, source };
         self.notify(site, trigger, now, |prefetcher, context| {
@@ -239,6 +245,11 @@ impl Prefetches {
             prefetcher.on_evict(eviction, context);
         });
     }
+}
+
+/// True if a request is one that a compute unit injected, which trains no prefetcher.
+fn is_injected(request: &MemRequest) -> bool {
+    request.flags & flags::INJECTED != 0
 }
 
 impl Stateful for Prefetches {

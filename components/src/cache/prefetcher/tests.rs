@@ -11,7 +11,7 @@ use crate::building_blocks::{EchoMemory, EchoMemorySpec};
 use crate::cache::tests::l1;
 use crate::cache::{AllocatePolicy, Cache, CacheSpec};
 use crate::interleave::Interleave;
-use crate::memory::{MemRequest, MemResponse, RequestKind};
+use crate::memory::{MemRequest, MemResponse, RequestKind, flags};
 
 /// Latency of the test memory in cycles.
 const LATENCY: u32 = 30;
@@ -31,6 +31,18 @@ impl Run {
 
 /// Reads the lines, each the given number of cycles after the previous one.
 fn reads(spec: CacheSpec, lines: &[(u64, u64)]) -> Run {
+    reads_with(0, spec, lines)
+}
+
+fn next_line(degree: u32) -> CacheSpec {
+    CacheSpec {
+        prefetchers: vec![Policy::of::<NextLine>(&NextLineSpec { degree })],
+        ..l1()
+    }
+}
+
+/// Reads like [`reads`], of which each request carries `flags`.
+fn reads_with(flags: u16, spec: CacheSpec, lines: &[(u64, u64)]) -> Run {
     let mut bench = TestBench::new();
     bench.add("cache", Cache::new(spec).unwrap());
     let mut memory = EchoMemory::new(&EchoMemorySpec::latency(LATENCY)).unwrap();
@@ -44,20 +56,17 @@ fn reads(spec: CacheSpec, lines: &[(u64, u64)]) -> Run {
     let mut cycle = 1;
     for (id, (gap, line)) in (0..).zip(lines) {
         cycle += gap;
-        requests.send_at(cycle, MemRequest::read(id, *line, 1));
+        let request = MemRequest {
+            flags,
+            ..MemRequest::read(id, *line, 1)
+        };
+        requests.send_at(cycle, request);
     }
     assert_eq!(bench.run_until_quiet(), Outcome::Done);
     Run {
         responses: responses.take_all(),
         below: arrivals.take_all(),
         statistics: bench.statistics("cache"),
-    }
-}
-
-fn next_line(degree: u32) -> CacheSpec {
-    CacheSpec {
-        prefetchers: vec![Policy::of::<NextLine>(&NextLineSpec { degree })],
-        ..l1()
     }
 }
 
@@ -119,6 +128,25 @@ fn what_is_here_under_way_or_too_much_is_not_fetched() {
     let run = reads(spec, &[(10, 0)]);
     assert_eq!(run.count("prefetches_issued"), 1);
     assert_eq!(run.count("prefetches_dropped"), 2);
+}
+
+#[test]
+fn injected_requests_train_no_prefetcher() {
+    let of = |prefetcher: Policy<Prefetching>| CacheSpec {
+        prefetchers: vec![prefetcher],
+        ..l1()
+    };
+    for prefetcher in [
+        Policy::plain::<NextLine>(),
+        Policy::plain::<Stride>(),
+        Policy::plain::<Stream>(),
+        Policy::plain::<Ghb>(),
+    ] {
+        let trained = reads(of(prefetcher.clone()), &stream(200));
+        assert!(trained.count("prefetches_issued") > 0);
+        let injected = reads_with(flags::INJECTED, of(prefetcher), &stream(200));
+        assert_eq!(injected.count("prefetches_issued"), 0);
+    }
 }
 
 #[test]
