@@ -8,6 +8,8 @@ use super::accounting::issue_counts::IssueCounts;
 use super::config::UnitConfig;
 use super::decoded::{Action, Decoded, MemoryAccess, NO_PIPE};
 use super::front::fetch::InstructionFetch;
+use super::front::source::Origin;
+use super::front::wavefront::Wavefront;
 use super::front::wavefront_table::WavefrontTable;
 use super::issue_variant::Variant;
 use super::memory_path::MemoryPath;
@@ -17,6 +19,7 @@ use super::memory_path::readonly_ports::Load;
 use super::pipes::Pipes;
 use super::pipes::register_file::Operands;
 use super::scheduler::{Issue, SchedulerView};
+use super::spare_registers::SpareRegisters;
 use super::spec::AtomicLanes;
 use crate::memory::RequestKind;
 
@@ -37,6 +40,8 @@ pub(crate) struct Datapath {
     /// An error of the trace or of a neighbour, to be reported at the end of the evaluation.
     #[state(skip)]
     failure: Option<String>,
+    #[state(part)]
+    pub(crate) spares: Option<SpareRegisters>,
 }
 
 /// The wavefront after an instruction has issued.
@@ -66,6 +71,9 @@ impl Datapath {
             memory: MemoryPath::new(spec, program),
             counts: IssueCounts::default(),
             failure: None,
+            spares: spec
+                .spare_registers
+                .map(|spares| SpareRegisters::new(spares, spec)),
             config,
         }
     }
@@ -207,17 +215,45 @@ impl Datapath {
     /// Makes the next record of a wavefront the one to issue; false when there is none.
     #[inline(always)]
     pub(crate) fn advance<V: Variant>(&mut self, slot: usize, now: Cycle) -> bool {
+        if V::SPARES {
+            self.after_issue(slot, now);
+        }
         let Self {
             config,
             wavefronts,
             fetch,
             pipes,
             memory,
+            spares,
             ..
         } = self;
         let readonly = &mut memory.readonly;
-        if !wavefronts.advance::<V>(slot, config, readonly, &mut pipes.wheel, now) {
+        let next = |wavefront: &mut Wavefront| {
+            let kernel = wavefront.place.kernel as usize;
+            if V::SPARES
+                && let Some(spares) = &mut *spares
+            {
+                return spares.advance(slot, wavefront, &config.program.kernels[kernel]);
+            }
+            wavefront.advance(|| &*config.program.kernels[kernel])
+        };
+        if !wavefronts.advance::<V>(slot, config, readonly, next, &mut pipes.wheel, now) {
             return false;
+        }
+        if V::SPARES
+            && let Some(spares) = spares
+        {
+            match spares.origin(slot) {
+                Origin::Injected => {
+                    // It is in no instruction memory.
+                    wavefronts.note_instruction(slot, true);
+                    return true;
+                }
+                Origin::Replaced if wavefronts.masks().hazard_memory >> slot & 1 != 0 => {
+                    spares.note_wait();
+                }
+                _ => {}
+            }
         }
         if V::FETCH
             && let Some(is_there) = fetch.advance(slot, wavefronts.slot(slot).record.pc)
@@ -225,6 +261,37 @@ impl Datapath {
             wavefronts.note_instruction(slot, is_there);
         }
         true
+    }
+
+    /// Injects what is to follow the record that a wavefront has issued.
+    #[inline(never)]
+    fn after_issue(&mut self, slot: usize, now: Cycle) {
+        let Self {
+            config,
+            wavefronts,
+            spares: Some(spares),
+            ..
+        } = self
+        else {
+            return;
+        };
+        let wavefront = wavefronts.slot_mut(slot);
+        if let Err(message) = spares.after_issue(slot, wavefront, config, now) {
+            self.fail(message);
+        }
+    }
+
+    /// Adds instructions to the program that a checkpoint presupposes.
+    pub(crate) fn prepare_spares(&mut self) {
+        if let Some(spares) = &mut self.spares {
+            spares.prepare(&mut self.config);
+        }
+    }
+
+    /// True if the next instruction of a wavefront is not one of its stream.
+    fn is_injected(&self, slot: usize) -> bool {
+        let spares = self.spares.as_ref();
+        spares.is_some_and(|spares| spares.origin(slot) == Origin::Injected)
     }
 
     /// Issues the next record of a wavefront through the pipes of a scheduler.
@@ -235,9 +302,12 @@ impl Datapath {
         scheduler: usize,
         now: Cycle,
     ) -> IssueOutcome {
+        let is_injected = V::SPARES && self.is_injected(slot);
         let (wavefront, masks) = self.wavefronts.issuing(slot);
         let decoded = &self.config.decoded.instructions[wavefront.next as usize];
-        self.counts.threads(wavefront.record.mask);
+        if !is_injected {
+            self.counts.threads(wavefront.record.mask);
+        }
         if decoded.pipe != NO_PIPE {
             let pipe = usize::from(decoded.pipe);
             let until = now + u64::from(decoded.interval);
@@ -256,6 +326,7 @@ impl Datapath {
     /// Issues the next record of a wavefront, which may be of any kind.
     #[inline(never)]
     fn issue_other<V: Variant>(&mut self, slot: usize, now: Cycle) -> IssueOutcome {
+        let is_injected = V::SPARES && self.is_injected(slot);
         let (mut wait, mut is_queued) = (0, false);
         if V::LIMITED {
             wait = self.occupy_register_file(slot, now);
@@ -264,7 +335,7 @@ impl Datapath {
         }
         let (wavefront, masks) = self.wavefronts.issuing(slot);
         let decoded = &self.config.decoded.instructions[wavefront.next as usize];
-        if wavefront.record.continues {
+        if wavefront.record.continues || is_injected {
             self.counts.part(decoded.unit);
         } else {
             self.counts.instruction(decoded.class);

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use warpweave_framework::Environment;
-use warpweave_trace::{CacheOperator, Class, Instruction, KernelTrace, Program, ReadPath};
+use warpweave_trace::{CacheOperator, Class, Code, Instruction, KernelTrace, Program, ReadPath};
 
 use crate::compute_unit::registers::{Numbering, Registers, Writes};
 use crate::compute_unit::spec::{ClassTimings, ComputeUnitSpec};
@@ -83,8 +83,10 @@ pub(crate) struct DecodedProgram {
     pub(crate) bases: Arc<[u32]>,
     /// Source registers of all instructions in order, without predicates.
     sources: Arc<[u8]>,
-    /// Largest number of registers and predicates of any kernel.
+    /// Largest number of registers and predicates of any kernel, with those of additions.
     pub(crate) registers: u32,
+    /// Number of the first register that additions of a unit use.
+    added_from: u16,
     /// Largest number of registers that any instruction reads, without predicates.
     pub(crate) sources_max: u32,
     /// Upper bound of the cycles for which one access may occupy the local memory.
@@ -170,8 +172,32 @@ impl DecodedProgram {
             bases: bases.into(),
             sources: sources.into(),
             registers,
+            added_from: 0,
             families: Arc::default(),
         }
+    }
+
+    /// Reserves so many registers for additions, behind those of each kernel with at most
+    /// `registers_max` registers per thread.
+    pub(crate) fn reserve(&mut self, program: &Program, registers_max: u32, count: u16) {
+        let codes = program.kernels.iter().map(|kernel| &kernel.code);
+        let small = codes.filter(|code| code.registers_per_thread <= registers_max);
+        let counts = small.map(|code| Numbering::of(code).count());
+        self.added_from = counts.max().unwrap_or(0) as u16;
+        self.registers = self.registers.max(u32::from(self.added_from + count));
+    }
+
+    /// Adds instructions for the use of one unit behind those of the program.
+    pub(crate) fn extend<R>(&mut self, build: impl FnOnce(&mut Additions) -> R) -> R {
+        let mut additions = Additions {
+            instructions: self.instructions.to_vec(),
+            sources: self.sources.to_vec(),
+            added_from: self.added_from,
+        };
+        let built = build(&mut additions);
+        self.instructions = additions.instructions.into();
+        self.sources = additions.sources.into();
+        built
     }
 
     /// Returns each kernel's launch relations: its launcher, and if it launches others.
@@ -191,6 +217,58 @@ impl DecodedProgram {
         let length = |kernel: &Arc<KernelTrace>| kernel.code.instructions.len() as u32;
         let lengths = program.kernels.iter().map(length);
         self.bases.iter().copied().zip(lengths).collect()
+    }
+}
+
+/// Instructions of a program, to which a unit adds some.
+pub(crate) struct Additions {
+    instructions: Vec<Decoded>,
+    sources: Vec<u8>,
+    added_from: u16,
+}
+
+/// An instruction that a unit adds.
+pub(crate) struct Addition<'a> {
+    /// Execution resource and access, with the registers of the kernel that it reads and writes.
+    pub(crate) instruction: &'a Instruction,
+    /// Reserved registers that it reads and writes, counted from 0.
+    pub(crate) reads: Option<u16>,
+    pub(crate) writes: Option<u16>,
+    /// Flags of its memory requests, with those of the instruction.
+    pub(crate) flags: u16,
+}
+
+impl Additions {
+    /// Adds an instruction to a kernel, whose registers have these numbers. Returns its index.
+    pub(crate) fn add(
+        &mut self,
+        addition: &Addition<'_>,
+        code: &Code,
+        numbering: &Numbering,
+        spec: &ComputeUnitSpec,
+    ) -> u32 {
+        let mut decoded = decode(addition.instruction, numbering, &mut self.sources, spec);
+        if let Some(access) = &mut decoded.access {
+            access.flags |= addition.flags;
+        }
+        if let Some(register) = addition.reads {
+            decoded.uses.insert(self.added_from + register);
+            // In the register file it lies behind those of the kernel.
+            let place = code.registers_per_thread + u32::from(register);
+            self.sources.push(place as u8);
+            decoded.sources.1 += 1;
+        }
+        if let Some(register) = addition.writes {
+            decoded.uses.insert(self.added_from + register);
+            let mut registers = decoded.writes.registers;
+            registers.insert(self.added_from + register);
+            decoded.writes = Writes::of(registers);
+            decoded.has_writes = true;
+            decoded.has_result = decoded.action == Action::Compute;
+            decoded.computes = decoded.action == Action::Compute;
+        }
+        self.instructions.push(decoded);
+        (self.instructions.len() - 1) as u32
     }
 }
 

@@ -89,6 +89,9 @@ impl ComputeUnit {
             let scheduler = self.schedulers.of_slot(free);
             self.accounting.wavefront_came(scheduler, now);
             datapath.fetch.begin(free, kernel);
+            if let Some(spares) = &mut datapath.spares {
+                spares.begin(free, &trace);
+            }
             let event = Event::Resume { slot: free as u8 };
             datapath
                 .pipes

@@ -1,5 +1,7 @@
 //! Specialisations of the evaluation, so that features that a unit lacks cost it nothing.
 
+use std::marker::PhantomData;
+
 use crate::compute_unit::spec::ComputeUnitSpec;
 
 /// The cheapest specialisation that serves a unit.
@@ -13,6 +15,10 @@ pub(crate) enum IssueVariant {
     Limited,
     /// See [`Open`].
     Open,
+    /// See [`Spares`], with built-in schedulers.
+    Spares,
+    /// See [`Spares`], with schedulers of any crate.
+    OpenSpares,
 }
 
 /// Features that a specialisation looks at.
@@ -24,6 +30,8 @@ pub(crate) trait Variant {
     const LIMITED: bool;
     /// Schedulers are objects of any crate.
     const OPEN: bool;
+    /// Loads are prefetched into spare registers.
+    const SPARES: bool = false;
 }
 
 /// Built-in schedulers that issue one instruction per cycle, limited by operands and units alone.
@@ -34,6 +42,8 @@ pub(crate) struct Fetching;
 pub(crate) struct Limited;
 /// [`Limited`] with schedulers of any crate.
 pub(crate) struct Open;
+/// Another variant with prefetching into spare registers.
+pub(crate) struct Spares<V>(PhantomData<V>);
 
 impl Variant for Plain {
     const FETCH: bool = false;
@@ -59,6 +69,13 @@ impl Variant for Open {
     const OPEN: bool = true;
 }
 
+impl<V: Variant> Variant for Spares<V> {
+    const FETCH: bool = V::FETCH;
+    const LIMITED: bool = V::LIMITED;
+    const OPEN: bool = V::OPEN;
+    const SPARES: bool = true;
+}
+
 impl IssueVariant {
     /// Chooses by the specification alone.
     pub(crate) fn of(spec: &ComputeUnitSpec) -> Self {
@@ -79,7 +96,15 @@ impl IssueVariant {
     pub(crate) fn limited(self) -> Self {
         match self {
             Self::Plain | Self::Fetching => Self::Limited,
-            Self::Limited | Self::Open => self,
+            _ => self,
+        }
+    }
+
+    /// The same with prefetching into spare registers.
+    pub(crate) fn with_spares(self) -> Self {
+        match self {
+            Self::Open | Self::OpenSpares => Self::OpenSpares,
+            _ => Self::Spares,
         }
     }
 }

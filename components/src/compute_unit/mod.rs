@@ -20,6 +20,7 @@
 //! | issue | schedulers and their policies | `issue/`, policies in `scheduler/` |
 //! | pipes | results by cycle, initiation intervals, local memory, register file | `pipes/` |
 //! | memory path | coalescer, load/store queue, read-only ports | `memory_path/` |
+//! | spare registers | loads of loops, prefetched into registers | `spare_registers/` |
 //! | work-groups | their slots, dispatches and completions, commands to caches, launches | `work_groups/` |
 //! | accounting | issue slots by reason, issued instructions | `accounting/` |
 //!
@@ -114,6 +115,7 @@ mod port_ids;
 mod registers;
 mod retire;
 mod scheduler;
+mod spare_registers;
 mod spec;
 mod step;
 mod unit_kind;
@@ -139,17 +141,19 @@ use self::decoded::DecodedProgram;
 pub use self::decoded::DecodedPrograms;
 use self::functional::FunctionalWorkGroup;
 use self::issue::{Policies, Schedulers};
-use self::issue_variant::{Fetching, IssueVariant, Limited, Open, Plain};
+use self::issue_variant::{Fetching, IssueVariant, Limited, Open, Plain, Spares};
 pub use self::scheduler::{
     AgeMatrix, Arrival, BuiltIn, GroupBy, GroupScope, GroupSize, Grouped, GroupedSpec, Gto,
     GtoLongLatency, InsideGroup, Irregular, Issue, Lrr, OldestFirst, OutsideGroup, OwlLocality,
     OwlLocalitySpec, Programmed, ProgrammedSpec, SchedulerSite, SchedulerView, Throttled, TwoLevel,
     TwoLevelSpec, WavefrontPolicy, WavefrontScheduler, WavefrontScheduling, register_policies,
 };
+use self::spare_registers::SpareRegisters;
 pub use self::spec::{
     AtomicLanes, ClassTiming, ClassTimings, ComputeUnitSpec, ConstantLanes, ConstantsSpec,
-    FetchSpec, IssueTogether, LoadStoreSpec, LocalMemorySpec, MemoryPipe, PrivateMemorySpec,
-    RegisterBanksSpec, SharedMemorySpec, TextureAnswers, TextureLoads, TexturesSpec,
+    FetchSpec, HeadSequence, IssueTogether, LoadStoreSpec, LocalMemorySpec, LoopExits, MemoryPipe,
+    PrefetchDistance, PrivateMemorySpec, RegisterBanksSpec, SharedMemorySpec, SpareRegistersSpec,
+    SpareVariant, StrideFrom, TailPrefetches, TextureAnswers, TextureLoads, TexturesSpec,
 };
 use self::work_groups::WorkGroupTable;
 use self::work_groups::cache_control::CacheControl;
@@ -213,7 +217,10 @@ impl Kind for ComputeUnit {
                 "a compute unit runs a program trace, but none was provided; specify a workload",
             )
         })?;
-        let decoded = DecodedProgram::of(&program, &spec, environment);
+        let mut decoded = DecodedProgram::of(&program, &spec, environment);
+        if spec.spare_registers.is_some() {
+            SpareRegisters::reserve(&mut decoded, &program);
+        }
         let reuse_monitor = spec
             .reuse_monitor
             .map(|monitor| {
@@ -229,6 +236,10 @@ impl Kind for ComputeUnit {
                 IssueVariant::Limited
             }
             Policies::BuiltIn(_) => IssueVariant::of(&spec),
+        };
+        let variant = match spec.spare_registers {
+            Some(_) => variant.with_spares(),
+            None => variant,
         };
         Ok(Self {
             demands: environment.resource::<Demands>(),
@@ -301,6 +312,8 @@ impl ComputeUnit {
             IssueVariant::Fetching => self.step::<Fetching>(ctx),
             IssueVariant::Limited => self.step::<Limited>(ctx),
             IssueVariant::Open => self.step::<Open>(ctx),
+            IssueVariant::Spares => self.step::<Spares<Limited>>(ctx),
+            IssueVariant::OpenSpares => self.step::<Spares<Open>>(ctx),
         }
     }
 }
@@ -363,6 +376,11 @@ impl Negotiate for ComputeUnit {
 
     fn learn(&mut self, port: PortId, facts: &Facts) -> Result<(), Unfit> {
         self.caches.learn(port, facts);
+        if let (port_ids::DISPATCH, Some(spares)) = (port, &mut self.datapath.spares)
+            && let Some(scheduler) = facts.get::<SchedulerFacts>()
+        {
+            spares.learn(scheduler);
+        }
         if port == port_ids::MEMORY {
             self.atomics.learn(facts);
         }
@@ -474,6 +492,7 @@ impl Instrumented for ComputeUnit {
             pipes,
             memory,
             counts,
+            spares,
             ..
         } = &self.datapath;
         counts.report(self.launches.is_connected(), statistics);
@@ -496,6 +515,9 @@ impl Instrumented for ComputeUnit {
         self.caches.statistics(statistics);
         self.reuse_monitor.statistics(statistics);
         self.schedulers.report(statistics);
+        if let Some(spares) = spares {
+            spares.statistics(statistics);
+        }
     }
 }
 

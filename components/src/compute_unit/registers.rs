@@ -30,15 +30,7 @@ impl Numbering {
     pub(crate) fn apply(&self, set: &RegisterSet) -> Registers {
         let mut registers = Registers::default();
         for register in set.iter() {
-            let number = self.numbers[usize::from(register)];
-            let bit = 1 << (number % 64);
-            match usize::from(number / 64) {
-                0 => registers.low |= bit,
-                word => {
-                    registers.high[word - 1] |= bit;
-                    registers.is_wide = true;
-                }
-            }
+            registers.insert(self.numbers[usize::from(register)]);
         }
         registers
     }
@@ -73,6 +65,18 @@ impl Writes {
 }
 
 impl Registers {
+    /// Adds a register by number, below 320.
+    pub(crate) fn insert(&mut self, number: u16) {
+        let bit = 1 << (number % 64);
+        match usize::from(number / 64) {
+            0 => self.low |= bit,
+            word => {
+                self.high[word - 1] |= bit;
+                self.is_wide = true;
+            }
+        }
+    }
+
     /// Returns the numbers in the set in ascending order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = usize> + use<> {
         let [second, third, fourth, fifth] = self.high;

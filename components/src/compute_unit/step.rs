@@ -10,6 +10,9 @@ impl ComputeUnit {
     #[inline(never)]
     pub(super) fn step<V: Variant>(&mut self, ctx: &mut Context<'_>) -> Next {
         let now = ctx.cycle();
+        if V::SPARES {
+            self.datapath.prepare_spares();
+        }
         self.accounting.begin(now);
         let mut changed = self.take_events::<V>(now);
         changed |= self.take_responses(ctx, now);

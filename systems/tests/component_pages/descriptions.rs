@@ -169,6 +169,7 @@ const COMPUTE_UNIT_WITH_EVERYTHING: &str = compute_unit!(
         loads: NonCoherent, line_bytes: 128, queue_depth: 2, requests_per_cycle: 1,
         outstanding_max: 16, writeback_latency: 1,
     ),
+    spare_registers: (),
     reuse_monitor: (
         filter: (bits: 4840, hashes: 3), key: LineOwner, threshold_percent: 50,
         warm_up_children: 2, warm_up_lookups: 64, self_all: true,

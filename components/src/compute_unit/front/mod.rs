@@ -2,5 +2,6 @@
 
 pub(crate) mod fetch;
 mod scoreboard;
+pub(crate) mod source;
 pub(crate) mod wavefront;
 pub(crate) mod wavefront_table;

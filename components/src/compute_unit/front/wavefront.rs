@@ -100,6 +100,20 @@ impl Wavefront {
         true
     }
 
+    /// Makes this the next record, with its own instruction or a given one.
+    pub(crate) fn take(&mut self, record: Record, lanes: Lanes, decoded: Option<u32>) {
+        self.next = decoded.unwrap_or(self.code + record.pc);
+        self.record = record;
+        self.lanes = lanes;
+    }
+
+    /// Reads another record from the stream, which is not the next one of the wavefront.
+    pub(crate) fn read_ahead(&mut self, kernel: &KernelTrace) -> Option<(Record, Lanes)> {
+        let (mut record, mut lanes) = (self.record, Lanes::default());
+        let is_there = self.cursor.advance(|| kernel, &mut record, &mut lanes);
+        is_there.then_some((record, lanes))
+    }
+
     /// Registers that an instruction writes its destination registers in cycle `at`.
     #[inline(always)]
     pub(crate) fn write_at(&mut self, at: Cycle, writes: &Writes, wheel: &mut Wheel) {

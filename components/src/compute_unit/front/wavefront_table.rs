@@ -252,21 +252,21 @@ impl WavefrontTable {
         self.masks.ended |= bit;
     }
 
-    /// Advances a wavefront to its next record for issue. The wavefront must be marked as fetched
-    /// and carry no other mark. Returns false if no record is left.
+    /// Advances a wavefront to its next record for issue, which `next` finds. The wavefront must be
+    /// marked as fetched and carry no other mark. Returns false if no record is left.
     #[inline(always)]
     pub(crate) fn advance<V: Variant>(
         &mut self,
         slot: usize,
         config: &UnitConfig,
         readonly: &mut ReadonlyPorts,
+        next: impl FnOnce(&mut Wavefront) -> bool,
         wheel: &mut Wheel,
         now: Cycle,
     ) -> bool {
         let bit = 1_u64 << slot;
         let wavefront = &mut self.slots[slot];
-        let kernel = wavefront.place.kernel;
-        if !wavefront.advance(|| &*config.program.kernels[kernel as usize]) {
+        if !next(wavefront) {
             return false;
         }
         let decoded = &config.decoded.instructions[wavefront.next as usize];

@@ -7,6 +7,7 @@ mod local_memory;
 mod private_memory;
 pub(crate) mod readonly_ports;
 mod register_banks;
+pub(crate) mod spare_registers;
 
 use std::ops::Range;
 
@@ -26,6 +27,10 @@ pub use self::readonly_ports::{
 };
 pub(crate) use self::register_banks::BANKS_MAX;
 pub use self::register_banks::RegisterBanksSpec;
+pub use self::spare_registers::{
+    HeadSequence, LoopExits, PrefetchDistance, SpareRegistersSpec, SpareVariant, StrideFrom,
+    TailPrefetches,
+};
 use crate::compute_unit::limits::{LATENCY_MAX, WAVEFRONT_SLOTS_MAX};
 use crate::compute_unit::scheduler::{Gto, SchedulerSite, WavefrontScheduling};
 use crate::occupancy::{PARTITIONS_MAX, UnitFacts};
@@ -100,6 +105,10 @@ pub struct ComputeUnitSpec {
     pub load_store: LoadStoreSpec,
     /// Placement of the threads' private memory in the address space.
     pub private_memory: PrivateMemorySpec,
+    /// Prefetches loads of loops into registers that a kernel leaves unallocated; absent: it does
+    /// not.
+    #[serde(default)]
+    pub spare_registers: Option<SpareRegistersSpec>,
     /// Measures reuse between related kernels at this unit; absent: no monitor.
     #[serde(default)]
     pub reuse_monitor: Option<ReuseMonitorSpec>,
@@ -174,6 +183,9 @@ impl ComputeUnitSpec {
                     SpecError::at(format!("classes.{}.{part}", class.name()), error.message)
                 })?;
             }
+        }
+        if let Some(spares) = &self.spare_registers {
+            spares.check()?;
         }
         let local = &self.local_memory;
         SpecError::in_range("local_memory.bytes", local.bytes, 0..=1 << 28)?;

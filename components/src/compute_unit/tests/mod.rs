@@ -1,7 +1,7 @@
 //! Tests of the compute unit as a component with scripted surroundings: [`issue`], [`memory`],
 //! [`work_groups`], [`split`], [`mechanisms`], [`readonly_ports`], [`open_schedulers`],
-//! [`cache_conscious`] and [`programmed`]. [`differential`] compares the unit with a [`naive`] one
-//! on [`random_kernels`], with a [`random_memory`] and a [`random_cache`].
+//! [`cache_conscious`], [`programmed`] and [`spare_registers`]. [`differential`] compares the unit
+//! with a [`naive`] one on [`random_kernels`], with a [`random_memory`] and a [`random_cache`].
 //!
 //! With a dispatch for cycle 1 and the start latency of 2, the first instruction issues in cycle 3.
 
@@ -18,6 +18,7 @@ mod random_cache;
 mod random_kernels;
 mod random_memory;
 mod readonly_ports;
+mod spare_registers;
 mod split;
 mod work_groups;
 
@@ -84,6 +85,7 @@ fn spec() -> ComputeUnitSpec {
             base: 1 << 40,
             bytes_per_thread: 64,
         },
+        spare_registers: None,
         reuse_monitor: None,
     }
 }
