@@ -166,8 +166,8 @@ impl Tags {
             Some(Operand::Symbol(name)) if !name.contains("clock") && !name.contains("timer") => {
                 Tag::default()
             }
-            Some(Operand::Immediate(_)) | None => Tag::default(),
-            Some(Operand::Symbol(_) | Operand::Predicate(_)) => Tag {
+            Some(Operand::Immediate(_) | Operand::Argument(_)) | None => Tag::default(),
+            Some(Operand::Symbol(_) | Operand::Predicate(_) | Operand::NotPredicate(_)) => Tag {
                 change: Change::Random,
                 load: 0,
             },
