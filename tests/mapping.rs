@@ -108,7 +108,7 @@ fn every_variant_of_the_study_runs_every_work_group_and_instruction() {
                 of("WorkGroupScheduler", "launches_along_y"),
                 u64::from(is_mapped)
             );
-            let entered = of("ComputeUnit", "scheduler0.loops_entered");
+            let entered = of("ComputeUnit", "scheduler0_loops_entered");
             assert_eq!(entered > 0, wavefronts.starts_with("Programmed"));
         }
     }
@@ -162,7 +162,7 @@ fn a_plan_that_is_absent_broken_or_of_another_program_is_refused_at_its_place() 
     );
     bench.write("text.local", "not a plan");
     let broken = refused(&["locality=\"text.local\""]);
-    let why = "too short for a locality plan; recreate it with `warpweave analyze affine";
+    let why = "too short for a locality plan; write it anew";
     assert!(broken.contains(why), "{broken}");
     let other = scenario(&bench, "demosaic", &[]).emulate().unwrap();
     write_plan(&bench.path("other.local"), &other);

@@ -13,7 +13,7 @@ static LAYOUT: Layout = Layout {
     magic: *b"WWLOCAL\n",
     version: 1,
     what: "a locality plan",
-    again: "recreate it with `warpweave analyze affine TRACE --plan FILE`",
+    again: "write it anew with the program that made it",
 };
 
 /// Compression level of zstd for plan files.
