@@ -148,7 +148,7 @@ fn a_plan_that_is_absent_broken_or_of_another_program_is_refused_at_its_place() 
       |                  ^^^^^^
     ");
     insta::assert_snapshot!(refused(&["locality=7"]), @"
-    error: `locality` must be the path of a locality plan, found integer `7`
+    error: `locality` must be `Compute`, `Opposite`, `Shuffled(seed: 1)` or the path of a locality plan, found integer `7`
      --> --set locality=7:1:10
       |
     1 | locality=7
@@ -171,4 +171,40 @@ fn a_plan_that_is_absent_broken_or_of_another_program_is_refused_at_its_place() 
         said.contains("a locality plan is required for this program"),
         "{said}"
     );
+}
+
+/// CMP-M4: matrix product, transpose and both sums, and a program whose addresses depend on data.
+#[test]
+fn cmp_m4_a_computed_plan_has_the_direction_of_each_program() {
+    for (workload, direction, distance) in [
+        ("neighbour_add", Direction::AlongX, 1),
+        ("neighbour_add_y", Direction::AlongY, 1),
+        ("transpose", Direction::AlongX, 1),
+        ("matrix_product", Direction::AlongY, 5),
+        ("suffix_match", Direction::RoundRobin, 0),
+    ] {
+        let executed = scenario(&Bench::new(), workload, &[]).emulate().unwrap();
+        let plan = locality::compute(&executed.program);
+        let launch = plan.launch(0);
+        assert_eq!(
+            (launch.direction, launch.distance),
+            (direction, distance),
+            "{workload}"
+        );
+    }
+}
+
+#[test]
+fn a_computed_plan_maps_launches_and_its_opposite_maps_them_the_other_way() {
+    for (locality, along_x, along_y) in [
+        ("Compute", 0, 1),
+        ("Opposite", 1, 0),
+        ("Shuffled(seed: 1)", 0, 1),
+    ] {
+        let sets = [&*format!("locality={locality}"), "params.placement=Mapped"];
+        let run = run(&scenario(&Bench::new(), "neighbour_add_y", &sets));
+        let of = |name| total(&run, "WorkGroupScheduler", name);
+        let found = (of("launches_along_x"), of("launches_along_y"));
+        assert_eq!(found, (along_x, along_y), "{locality}");
+    }
 }

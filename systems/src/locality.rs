@@ -1,13 +1,17 @@
-//! Files of locality plans: written by an analysis, read for policies.
+//! Locality plans: computed from a program, stored in files, used by policies.
 //!
 //! A plan file uses the [chunk format](warpweave_files::ChunkedOutput) with no chunks. Its index
 //! holds the hash of its trace and the plan. The format is described in `docs/locality.md`.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use warpweave_components::locality_plan::LocalityPlan;
+use rustc_hash::FxHashMap;
+
+use warpweave_affine::{LaunchHead, ReuseOptions, analyse};
+use warpweave_components::locality_plan::{Direction, LaunchLocality, LocalityPlan};
 use warpweave_files::{ChunkedError, ChunkedInput, ChunkedOutput, Layout, Ledger, OutputError};
-use warpweave_trace::ContentHash;
+use warpweave_trace::{ContentHash, KernelTrace, Program};
 
 static LAYOUT: Layout = Layout {
     magic: *b"WWLOCAL\n",
@@ -18,6 +22,41 @@ static LAYOUT: Layout = Layout {
 
 /// Compression level of zstd for plan files.
 const LEVEL: i32 = 3;
+
+/// Line size in bytes, equal on all machines.
+const LINE_BYTES: u32 = 128;
+
+/// Computes the plan of a program. Loads count, stores do not: they keep no line in a first-level
+/// cache. Launches of one kernel that are equal are analysed once.
+pub fn compute(program: &Program) -> LocalityPlan {
+    let mut known: FxHashMap<_, LaunchLocality> = FxHashMap::default();
+    let launch = |kernel: &Arc<KernelTrace>| {
+        let code = Arc::as_ptr(&kernel.code);
+        let key = (code, kernel.grid, kernel.block, kernel.arguments.clone());
+        let analysed = || of_launch(&LaunchHead::of(kernel, &program.allocations));
+        known.entry(key).or_insert_with(analysed).clone()
+    };
+    LocalityPlan {
+        launches: program.kernels.iter().map(launch).collect(),
+    }
+}
+
+fn of_launch(head: &LaunchHead<'_>) -> LaunchLocality {
+    let options = ReuseOptions {
+        line_bytes: LINE_BYTES,
+        include_stores: false,
+    };
+    let found = analyse(head).directions(head, options);
+    LaunchLocality {
+        direction: match found.direction {
+            warpweave_affine::Direction::RoundRobin => Direction::RoundRobin,
+            warpweave_affine::Direction::AlongX => Direction::AlongX,
+            warpweave_affine::Direction::AlongY => Direction::AlongY,
+        },
+        distance: found.distance,
+        loops: Vec::new(),
+    }
+}
 
 /// Writes the plan for the trace with this hash.
 ///
@@ -38,7 +77,7 @@ pub fn read(path: &Path, ledger: &Ledger) -> Result<(ContentHash, LocalityPlan),
 
 #[cfg(test)]
 mod tests {
-    use warpweave_components::locality_plan::{Direction, LaunchLocality, LoopPlan};
+    use warpweave_components::locality_plan::LoopPlan;
     use warpweave_components::reuse_profile::ReuseProfile;
 
     use super::*;

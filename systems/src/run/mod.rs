@@ -155,28 +155,29 @@ impl Machine {
         registry: &Registry,
         program: &Arc<Program>,
     ) -> Result<Self, Diagnostics> {
-        Self::with_profile(scenario, registry, program, || {
-            crate::profile::compute(program)
-        })
+        let profile = || crate::profile::compute(program);
+        let locality = || crate::locality::compute(program);
+        Self::with_analyses(scenario, registry, program, profile, locality)
     }
 
-    /// Like [`Machine::of`], for many runs of one program. `profile` supplies its reuse
-    /// profile if the scenario asks for a computed one.
+    /// Like [`Machine::of`], for many runs of one program. `profile` and `locality` supply its
+    /// reuse profile and its locality plan if the scenario asks for computed ones.
     ///
     /// # Errors
     /// Fails like [`Machine::of`].
-    pub fn with_profile(
+    pub fn with_analyses(
         scenario: &Scenario,
         registry: &Registry,
         program: &Arc<Program>,
         profile: impl FnOnce() -> ReuseProfile,
+        locality: impl FnOnce() -> LocalityPlan,
     ) -> Result<Self, Diagnostics> {
         let mut artefacts = Artefacts::of(Arc::clone(program));
         if let Some(known) = &scenario.profile {
             known.add_to(&mut artefacts, program, profile);
         }
         if let Some(known) = &scenario.locality {
-            known.add_to(&mut artefacts);
+            known.add_to(&mut artefacts, program, locality);
         }
         Self::with_artefacts(scenario, registry, program, artefacts)
     }

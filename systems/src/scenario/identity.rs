@@ -74,7 +74,7 @@ impl Scenario {
         if let Some(path) = self.profile.as_ref().and_then(Profile::path) {
             add_file(&mut run, path)?;
         }
-        if let Some(path) = self.locality.as_ref().map(Locality::path) {
+        if let Some(path) = self.locality.as_ref().and_then(Locality::path) {
             add_file(&mut run, path)?;
         }
         let others = without(&self.tree, &LEAD_ELSEWHERE);

@@ -15,7 +15,7 @@
 //!     taps: { "l1": Accesses(at: "unit[*].l1.up") }, // optional: analyses that listen to ports
 //!     region: (kernels: "bfs_*", outside: Warm), // optional: which launches are simulated; absent: all
 //!     profile: Compute,                      // optional: for policies that know who shares lines; or a file
-//!     locality: "bfs.local",                 // optional: plan for policies that map or group by locality
+//!     locality: Compute,                     // optional: for policies that map or group by locality; or a file
 //!     emulation: (order: Linear, ...),
 //! )
 //! ```
@@ -505,6 +505,12 @@ impl Scenario {
         self.profile.as_ref().is_some_and(needs)
     }
 
+    /// True if its runs need the locality plan of their program.
+    pub fn needs_locality(&self) -> bool {
+        let needs = |locality: &Locality| locality.path().is_none();
+        self.locality.as_ref().is_some_and(needs)
+    }
+
     /// Returns every file that was read: the scenario, the files it names, and the files those
     /// name.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
@@ -513,7 +519,7 @@ impl Scenario {
             .chain(&self.system_parts)
             .chain(&self.energy_path)
             .chain(self.profile.as_ref().and_then(Profile::path))
-            .chain(self.locality.as_ref().map(Locality::path))
+            .chain(self.locality.as_ref().and_then(Locality::path))
             .chain(self.work.files_read())
             .map(PathBuf::as_path)
     }

@@ -104,6 +104,7 @@ mod tests {
             verified: None,
             checks: Vec::new(),
             profile: Arc::default(),
+            locality: Arc::default(),
         }
     }
 

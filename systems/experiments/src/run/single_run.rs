@@ -80,6 +80,7 @@ pub(super) fn emulated(
         verified: executed.verified,
         checks: executed.checks,
         profile: Arc::default(),
+        locality: Arc::default(),
     })
 }
 
@@ -108,7 +109,13 @@ pub(super) fn simulated(
         let _ = emulated.profile.set(profile);
     }
     let profile = || emulated.profile.get().cloned().unwrap_or_default();
-    let build = || Machine::with_profile(scenario, runner.registry, &emulated.program, profile);
+    if scenario.needs_locality() && emulated.locality.get().is_none() {
+        let plan = traces.locality(&identity.trace, &emulated.program, runner.budget)?;
+        let _ = emulated.locality.set(plan);
+    }
+    let locality = || emulated.locality.get().cloned().unwrap_or_default();
+    let program = &emulated.program;
+    let build = || Machine::with_analyses(scenario, runner.registry, program, profile, locality);
     let mut machine = build()?;
     let mut simulated = None;
     if let Some(path) = reports.checkpoint(&identity.run) {

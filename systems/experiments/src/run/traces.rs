@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
+use warpweave_components::locality_plan::LocalityPlan;
 use warpweave_components::reuse_profile::ReuseProfile;
 use warpweave_files::{Budget, Input, Ledger, Output, OutputError};
 use warpweave_systems::host_program::{CheckResult, Executed};
-use warpweave_systems::profile;
+use warpweave_systems::{locality, profile};
 use warpweave_trace::{Program, TraceError};
 
 use super::MachineError;
@@ -22,6 +23,8 @@ pub(super) struct Emulated {
     pub(super) checks: Vec<CheckResult>,
     /// Reuse profile, computed when a run first needs it.
     pub(super) profile: Arc<OnceLock<ReuseProfile>>,
+    /// Locality plan, computed when a run first needs it.
+    pub(super) locality: Arc<OnceLock<LocalityPlan>>,
 }
 
 /// Comparison results, which the trace itself does not contain.
@@ -88,6 +91,25 @@ impl Traces {
         Ok(profile)
     }
 
+    /// Returns the locality plan of the program with this name, kept like its profile.
+    pub(super) fn locality(
+        &self,
+        key: &str,
+        program: &Program,
+        budget: &Budget,
+    ) -> Result<LocalityPlan, MachineError> {
+        let path = self.folder.join(format!("{key}.local"));
+        let hash = program.hash();
+        if let Ok((trace, plan)) = locality::read(&path, &Ledger::new(budget))
+            && trace == hash
+        {
+            return Ok(plan);
+        }
+        let plan = locality::compute(program);
+        locality::write(&path, hash, &plan)?;
+        Ok(plan)
+    }
+
     /// Returns the program with this name, if it exists and is complete.
     pub(super) fn get(&self, key: &str, budget: &Budget) -> Result<Option<Emulated>, TraceError> {
         let [trace, checks] = paths(&self.folder, key);
@@ -104,6 +126,7 @@ impl Traces {
                 verified,
                 checks: checks.into_iter().map(Check::into_result).collect(),
                 profile: Arc::default(),
+                locality: Arc::default(),
             })),
             Err(error @ TraceError::OverBudget(_)) => Err(error),
             // A trace that cannot be read is made again.
