@@ -208,3 +208,29 @@ fn a_computed_plan_maps_launches_and_its_opposite_maps_them_the_other_way() {
         assert_eq!(found, (along_x, along_y), "{locality}");
     }
 }
+
+#[test]
+fn a_plan_that_was_written_is_the_one_that_is_computed() {
+    let bench = Bench::new();
+    scenario(&bench, "neighbour_add_y", &[]);
+    let analyze = ["analyze", "affine", "program.ron", "--plan", "plan.local"];
+    let written = bench.warpweave(&analyze);
+    assert_eq!(written.code, 0, "{}", written.err);
+    let mapped = |locality: &str| {
+        let sets = [&*format!("locality={locality}"), "params.placement=Mapped"];
+        run(&scenario(&bench, "neighbour_add_y", &sets))
+    };
+    let (read, computed) = (mapped("\"plan.local\""), mapped("Compute"));
+    assert_eq!(read.statistics, computed.statistics);
+    assert_eq!(total(&read, "WorkGroupScheduler", "launches_along_y"), 1);
+}
+
+#[test]
+fn experiments_of_the_study_can_be_planned() {
+    let folder = scenarios().join("experiments/mapping");
+    for name in ["reduced", "e2_shares", "e4_balance", "e5_blocks"] {
+        let file = folder.join(format!("{name}.ron")).display().to_string();
+        let planned = Bench::new().warpweave(&["experiment", &file, "--check"]);
+        assert_eq!(planned.code, 0, "{name}: {}", planned.err);
+    }
+}

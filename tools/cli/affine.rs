@@ -14,8 +14,8 @@ use warpweave_affine::{
 use warpweave_files::{Budget, Input, Ledger, ReadError};
 use warpweave_params::{Diagnostic, name_hint, printable_lines};
 use warpweave_ptx::{DEVICE_BASE, Kernel, Module, Parameter, allocation_bytes, check_shape};
-use warpweave_systems::Scenario;
 use warpweave_systems::report::CsvTable;
+use warpweave_systems::{Scenario, locality};
 use warpweave_trace::{Allocation, Code, Program, TraceError};
 
 use crate::arguments::power_of_two;
@@ -50,6 +50,9 @@ pub(crate) struct Arguments {
     /// Hold every access of the program against the analysis; a difference ends with exit code 1.
     #[arg(long)]
     verify: bool,
+    /// Write the program's locality plan to this file, for `locality` of a scenario.
+    #[arg(long, value_name = "FILE")]
+    plan: Option<PathBuf>,
     /// Override a value of a scenario, `path=value`; may be repeated.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     sets: Vec<String>,
@@ -104,9 +107,14 @@ fn extents(text: &str) -> Result<[u32; 3], String> {
 pub(crate) fn affine(arguments: &Arguments, budget: &Budget) -> CommandResult {
     let is_ptx = arguments.file.extension().is_some_and(|end| end == "ptx");
     let (name, groups, allocations, program) = if is_ptx {
-        if arguments.verify {
-            let message = "--verify needs recorded accesses: use a scenario or a trace";
-            return Err(Failure::InputText(message.to_owned()));
+        for (given, message) in [
+            (arguments.verify, "--verify needs recorded accesses"),
+            (arguments.plan.is_some(), "--plan needs a program"),
+        ] {
+            if given {
+                let message = format!("{message}: use a scenario or a trace");
+                return Err(Failure::InputText(message));
+            }
         }
         let (group, allocations) = of_ptx(arguments, budget)?;
         let name = arguments.file.display().to_string();
@@ -124,6 +132,9 @@ pub(crate) fn affine(arguments: &Arguments, budget: &Budget) -> CommandResult {
         }
         let program = recorded(arguments, budget)?;
         let groups = of_program(&program, arguments.kernel.as_deref(), &arguments.file)?;
+        if let Some(path) = &arguments.plan {
+            locality::write(path, program.hash(), &locality::compute(&program))?;
+        }
         let name = program.name.clone();
         (name, groups, program.allocations.clone(), Some(program))
     };

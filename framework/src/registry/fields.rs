@@ -130,13 +130,19 @@ fn default_in_words(value: &Json) -> Option<String> {
             Some(text.to_owned())
         }
         Json::Object(fields) => {
-            let fields: Vec<String> = fields
-                .iter()
-                .map(|(name, value)| {
-                    let value = default_in_words(value).unwrap_or_else(|| "None".to_owned());
-                    format!("{name}: {value}")
-                })
-                .collect();
+            let in_words = |value| default_in_words(value).unwrap_or_else(|| "None".to_owned());
+            let first = fields.iter().next().filter(|_| fields.len() == 1);
+            // Variants begin with a capital, fields do not.
+            if let Some((variant, value)) = first
+                && variant.starts_with(char::is_uppercase)
+            {
+                let value = in_words(value);
+                let inner = value.strip_prefix('(').and_then(|it| it.strip_suffix(')'));
+                return Some(format!("{variant}({})", inner.unwrap_or(&value)));
+            }
+            let fields = fields.iter();
+            let fields = fields.map(|(name, value)| format!("{name}: {}", in_words(value)));
+            let fields: Vec<String> = fields.collect();
             Some(format!("({})", fields.join(", ")))
         }
         other => Some(other.to_string()),

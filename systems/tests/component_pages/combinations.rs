@@ -7,7 +7,7 @@ use warpweave_systems::standard_registry;
 use super::tables::runs;
 
 /// Units of amounts, which can be added.
-const AMOUNTS: [&str; 32] = [
+const AMOUNTS: [&str; 36] = [
     "MSHR cycles",
     "MSHRs",
     "accesses",
@@ -22,9 +22,12 @@ const AMOUNTS: [&str; 32] = [
     "events",
     "flits",
     "instructions",
+    "invocations",
     "kernels",
+    "lanes",
     "launches",
     "lines",
+    "loops",
     "messages",
     "misses",
     "packets",
@@ -32,6 +35,7 @@ const AMOUNTS: [&str; 32] = [
     "queues",
     "reads",
     "records",
+    "registers",
     "requests",
     "responses",
     "rules",

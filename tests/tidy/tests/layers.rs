@@ -67,7 +67,7 @@ const LAYERS: [(&str, &str); 24] = [
         "address digits limits registry host_program profile locality taps energy elaboration \
          scenario run report",
     ),
-    ("systems/conform/src", "place plan properties case"),
+    ("systems/conform/src", "earlier place plan properties case"),
     ("systems/probe/src", "programs bench figures"),
     (
         "systems/reuse/src",

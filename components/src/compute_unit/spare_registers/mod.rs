@@ -474,14 +474,14 @@ impl Instrumented for SpareRegisters {
             statistics.counters(&DISTANCES, &self.distances);
         });
         statistics.maximum(
-            "spare_registers_used",
+            "spare_registers_max",
             "registers",
             "registers per thread that prefetching uses, the most of any loop",
             u64::from(self.registers_used),
         );
         statistics.maximum(
             "first_plan_cycle",
-            "cycles",
+            "cycle",
             "cycle in which the first loop was planned; 0 without plans",
             self.planned_at.unwrap_or(0),
         );
