@@ -234,3 +234,39 @@ fn experiments_of_the_study_can_be_planned() {
         assert_eq!(planned.code, 0, "{name}: {}", planned.err);
     }
 }
+
+/// CMP-M6: 8 wavefronts of a work-group touch 2 rows each and one line of all. Those of the row
+/// share them, and the second pair of work-groups has the next line of all.
+#[test]
+fn cmp_m6_a_computed_plan_has_the_lines_of_the_loops() {
+    let plan = |workload| {
+        let executed = scenario(&Bench::new(), workload, &[]).emulate().unwrap();
+        locality::compute(&executed.program)
+    };
+    let product = plan("matrix_product_global");
+    let [found] = &product.launch(0).loops[..] else {
+        panic!("{product:?}")
+    };
+    let row = |group: u32| 2 * group.min(8) + 1 + u32::from(group > 16);
+    let lines: Vec<u32> = (1..=32).map(row).collect();
+    for list in [&found.intra, &found.inter, &found.along] {
+        assert_eq!((&list[..32], list.len()), (&lines[..], 64));
+    }
+    assert_eq!(found.irregular, 0);
+    let matching = plan("suffix_match");
+    let [found] = &matching.launch(0).loops[..] else {
+        panic!("{matching:?}")
+    };
+    // Two loads in the loop depend on data.
+    assert_eq!((&found.intra[..], found.irregular), (&[][..], 64));
+}
+
+#[test]
+fn a_loop_of_a_computed_plan_is_grouped_only_if_its_lines_do_not_fit() {
+    let sets = ["locality=Compute", "params.wavefronts=Programmed"];
+    for (workload, is_grouped) in [("matrix_product_global", false), ("suffix_match", true)] {
+        let run = run(&scenario(&Bench::new(), workload, &sets));
+        let entered = total(&run, "ComputeUnit", "scheduler0_loops_entered");
+        assert_eq!(entered > 0, is_grouped, "{workload}");
+    }
+}

@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use warpweave_affine::{LaunchHead, ReuseOptions, analyse};
-use warpweave_components::locality_plan::{Direction, LaunchLocality, LocalityPlan};
+use warpweave_affine::{LaunchHead, LoopWindows, ReuseOptions, analyse};
+use warpweave_components::locality_plan::{Direction, LaunchLocality, LocalityPlan, LoopPlan};
 use warpweave_files::{ChunkedError, ChunkedInput, ChunkedOutput, Layout, Ledger, OutputError};
 use warpweave_trace::{ContentHash, KernelTrace, Program};
 
 static LAYOUT: Layout = Layout {
     magic: *b"WWLOCAL\n",
-    version: 1,
+    version: 2,
     what: "a locality plan",
     again: "write it anew with the program that made it",
 };
@@ -46,7 +46,9 @@ fn of_launch(head: &LaunchHead<'_>) -> LaunchLocality {
         line_bytes: LINE_BYTES,
         include_stores: false,
     };
-    let found = analyse(head).directions(head, options);
+    let analysis = analyse(head);
+    let found = analysis.directions(head, options);
+    let windows = analysis.windows(head, found.direction, LINE_BYTES);
     LaunchLocality {
         direction: match found.direction {
             warpweave_affine::Direction::RoundRobin => Direction::RoundRobin,
@@ -54,7 +56,18 @@ fn of_launch(head: &LaunchHead<'_>) -> LaunchLocality {
             warpweave_affine::Direction::AlongY => Direction::AlongY,
         },
         distance: found.distance,
-        loops: Vec::new(),
+        loops: windows.into_iter().map(of_loop).collect(),
+    }
+}
+
+fn of_loop(found: LoopWindows) -> LoopPlan {
+    let instructions = found.instructions.into_iter();
+    LoopPlan {
+        instructions: instructions.map(|at| at as usize).collect(),
+        intra: found.intra,
+        inter: found.inter,
+        along: found.along,
+        irregular: found.irregular,
     }
 }
 
@@ -77,7 +90,6 @@ pub fn read(path: &Path, ledger: &Ledger) -> Result<(ContentHash, LocalityPlan),
 
 #[cfg(test)]
 mod tests {
-    use warpweave_components::locality_plan::LoopPlan;
     use warpweave_components::reuse_profile::ReuseProfile;
 
     use super::*;

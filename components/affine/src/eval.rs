@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use rustc_hash::FxHashMap;
 use warpweave_trace::{Code, Guard};
 
 use crate::cause::Cause;
 use crate::cfg::Flow;
 use crate::decode::{Decoded, Kind};
+use crate::form::SymbolId;
 use crate::launch::LaunchHead;
 use crate::reference::Reference;
 use crate::state::{self, Meeting, State};
@@ -32,6 +34,8 @@ pub(crate) struct Evaluator<'a> {
     pub(crate) references: BTreeMap<usize, Reference>,
     /// Condition of the branch at the end of a block, as last evaluated.
     pub(crate) branches: BTreeMap<usize, Predicate>,
+    /// Symbol of each loop that counts its iterations in the references that are kept.
+    pub(crate) counters: FxHashMap<usize, SymbolId>,
     /// True if references are kept: the values are final.
     pub(crate) keeps: bool,
     steps: u64,
@@ -47,6 +51,7 @@ impl<'a> Evaluator<'a> {
             symbols: Symbols::of(head.grid, head.block),
             references: BTreeMap::new(),
             branches: BTreeMap::new(),
+            counters: FxHashMap::default(),
             keeps: true,
             steps: 0,
         }

@@ -5,6 +5,8 @@
 //!   LaunchHead --> decode, cfg --> eval (step, loops) --> references --> footprints --> directions
 //!   code, shape,                   values, conditions     forms and      bytes of each  along x,
 //!   arguments                      in every block         constraints    work-group     along y
+//!                                                          |
+//!                                                          +---> windows: lines of loops
 //! ```
 //!
 //! The analysis reads the instruction table and the head of a launch, never its streams.
@@ -52,6 +54,7 @@ mod eval;
 mod footprint;
 mod form;
 mod launch;
+mod loop_body;
 mod loops;
 mod points;
 mod reference;
@@ -62,6 +65,7 @@ mod step;
 mod symbol;
 mod value;
 mod verify;
+mod window;
 mod words;
 
 use warpweave_trace::KernelTrace;
@@ -69,11 +73,13 @@ use warpweave_trace::KernelTrace;
 pub use cause::Cause;
 pub use form::{Form, SymbolId};
 pub use launch::LaunchHead;
+pub use loop_body::Loop;
 pub use reference::{AccessKind, Exactness, LaunchAnalysis, Piece, Reference};
 pub use reuse::{Direction, Directions, Reuse, ReuseOptions, Toucher};
 pub use runs::Runs;
 pub use symbol::{SymbolKind, Symbols};
 pub use verify::{Verified, Violation};
+pub use window::LoopWindows;
 
 /// Analyses the accesses of a launch. It always answers; what is not known says why.
 pub fn analyse(head: &LaunchHead<'_>) -> LaunchAnalysis {
@@ -84,6 +90,7 @@ pub fn analyse(head: &LaunchHead<'_>) -> LaunchAnalysis {
         LaunchAnalysis {
             references: all.collect(),
             symbols: Symbols::of(head.grid, head.block),
+            loops: Vec::new(),
         }
     };
     if head.work_groups() == 0 || head.block.contains(&0) {
@@ -105,6 +112,7 @@ pub fn analyse(head: &LaunchHead<'_>) -> LaunchAnalysis {
     }
     LaunchAnalysis {
         references,
+        loops: Loop::all(&flow, &evaluator.counters),
         symbols: evaluator.symbols,
     }
 }
@@ -113,6 +121,18 @@ impl LaunchAnalysis {
     /// Returns the direction in which work-groups reuse lines farthest.
     pub fn directions(&self, head: &LaunchHead<'_>, options: ReuseOptions) -> Directions {
         reuse::directions(head, self, options)
+    }
+
+    /// Returns the lines that each innermost loop with cached loads touches until a line is reused,
+    /// in work-groups mapped along the direction. Bytes that may be accessed count as accessed. A
+    /// loop is left out if its loads are too many to follow, or addresses depend on other loops.
+    pub fn windows(
+        &self,
+        head: &LaunchHead<'_>,
+        direction: Direction,
+        line_bytes: u32,
+    ) -> Vec<LoopWindows> {
+        window::windows(head, self, direction, line_bytes)
     }
 
     /// Returns the direction of one reference alone, whatever its kind.
@@ -128,6 +148,7 @@ impl LaunchAnalysis {
                 ..reference.clone()
             }],
             symbols: self.symbols.clone(),
+            loops: Vec::new(),
         };
         let options = ReuseOptions {
             line_bytes,

@@ -46,6 +46,9 @@ impl Evaluator<'_> {
         self.region(Some(number), header, begin.clone())?;
         let (exit, trips) = self.trips(number, counter, &start);
         self.keeps = keeps;
+        if keeps {
+            self.counters.insert(number, counter);
+        }
         let attempt = if self.bound(counter, &trips, &start) {
             self.last_pass(number, &begin, (exit, counter), &trips, &start)?
         } else {

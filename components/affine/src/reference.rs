@@ -6,6 +6,7 @@ use crate::cause::Cause;
 use crate::domain;
 use crate::form::Form;
 use crate::launch::LaunchHead;
+use crate::loop_body::Loop;
 use crate::symbol::Symbols;
 
 /// Accesses of a launch to global memory.
@@ -15,6 +16,8 @@ pub struct LaunchAnalysis {
     pub references: Vec<Reference>,
     /// Symbols that the forms use, with their ranges.
     pub symbols: Symbols,
+    /// Loops that the analysis has evaluated, outer ones first.
+    pub loops: Vec<Loop>,
 }
 
 /// Kind of an access to global memory.

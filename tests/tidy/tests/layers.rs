@@ -31,8 +31,8 @@ const LAYERS: [(&str, &str); 24] = [
     ("components/accesses/src", "record columns reader writer"),
     (
         "components/affine/src",
-        "cause form symbol launch runs points domain value decode cfg state reference eval access \
-         arithmetic step loops footprint reuse words verify",
+        "cause form symbol launch runs points domain value decode cfg loop_body state reference \
+         eval access arithmetic step loops footprint reuse window words verify",
     ),
     (
         "components/trace/src",

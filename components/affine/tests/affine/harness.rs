@@ -1,6 +1,8 @@
 //! Kernels as PTX text, analysed and emulated.
 
-use warpweave_affine::{Directions, LaunchAnalysis, LaunchHead, ReuseOptions, analyse};
+use warpweave_affine::{
+    Direction, Directions, LaunchAnalysis, LaunchHead, LoopWindows, ReuseOptions, analyse,
+};
 use warpweave_ptx::{DeviceMemory, EmulationOptions, KernelArgument, LaunchConfig, Module, launch};
 use warpweave_trace::{Allocation, KernelTrace};
 
@@ -35,6 +37,11 @@ impl Case {
             include_stores,
         };
         self.analysis.directions(&self.head(), options)
+    }
+
+    /// Returns the windows of loops with lines of 128 bytes.
+    pub(crate) fn windows(&self, direction: Direction) -> Vec<LoopWindows> {
+        self.analysis.windows(&self.head(), direction, 128)
     }
 
     /// Asserts that the recorded accesses agree with the analysis, and that all are exact.

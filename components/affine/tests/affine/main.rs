@@ -3,3 +3,4 @@
 mod harness;
 mod random;
 mod vectors;
+mod windows;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use warpweave_affine::{LaunchHead, ReuseOptions, analyse};
+use warpweave_affine::{Direction, LaunchHead, ReuseOptions, analyse};
 use warpweave_trace::{
     Class, Code, Guard, Instruction, KernelTrace, Lanes, Operand, Record, RegisterSet, Space,
 };
@@ -14,18 +14,18 @@ use crate::harness::{Case, case};
 
 /// Global accesses of one load: coefficients of bx, by, tx, ty and a loop counter, and a constant.
 #[derive(Clone, Debug)]
-struct Access {
-    factors: [i32; 5],
-    constant: i32,
+pub(crate) struct Access {
+    pub(crate) factors: [i32; 5],
+    pub(crate) constant: i32,
     /// Guard: a comparison of a sum with a number, and the way it is computed.
-    guard: Option<(u8, i32)>,
+    pub(crate) guard: Option<(u8, i32)>,
     /// Operation on the index: none, mask, division, remainder, minimum.
-    twist: u8,
-    trips: u32,
-    is_store: bool,
+    pub(crate) twist: u8,
+    pub(crate) trips: u32,
+    pub(crate) is_store: bool,
 }
 
-fn access() -> impl Strategy<Value = Access> {
+pub(crate) fn access() -> impl Strategy<Value = Access> {
     let factor = || prop_oneof![Just(0), Just(1), Just(16), Just(33), -5..40_i32];
     let factors = [factor(), factor(), factor(), factor(), factor()];
     let guard = proptest::option::of((0..8_u8, -3..40_i32));
@@ -220,6 +220,9 @@ proptest! {
         };
         let analysis = analyse(&head);
         analysis.directions(&head, ReuseOptions::default());
+        for direction in [Direction::RoundRobin, Direction::AlongX, Direction::AlongY] {
+            analysis.windows(&head, direction, 128);
+        }
         for reference in &analysis.references {
             let _ = analysis.words(&head, reference);
         }
@@ -328,6 +331,7 @@ fn products_of_128_bits_and_grids_of_the_greatest_extent_are_answered() {
     let analysis = analyse(&head);
     let found = analysis.directions(&head, ReuseOptions::default());
     assert_eq!(found.distance, 0, "{found:?}");
+    assert_eq!(analysis.windows(&head, Direction::AlongY, 128), []);
     for reference in &analysis.references {
         analysis.own_directions(&head, reference, 32);
     }

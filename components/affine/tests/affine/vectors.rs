@@ -7,7 +7,8 @@ use warpweave_affine::{Cause, Direction};
 use crate::harness::{Case, case};
 
 /// Loads the element of `in` whose index is in %r1.
-const LOAD: &str = "mul.wide.u32 %rd1, %r1, 4; add.s64 %rd1, %in, %rd1; ld.global.u32 %r9, [%rd1];";
+pub(crate) const LOAD: &str =
+    "mul.wide.u32 %rd1, %r1, 4; add.s64 %rd1, %in, %rd1; ld.global.u32 %r9, [%rd1];";
 
 /// Asserts the farthest reuse along x and y, and that the analysis agrees with the emulator.
 fn assert_reuse(case: &Case, line_bytes: u32, [x, y]: [u32; 2]) {
@@ -57,7 +58,7 @@ fn a_sum_of_neighbouring_blocks_reuses_along_x() {
 }
 
 /// Product of matrices of n columns, in work-groups of `tile` × `tile`.
-fn product(tile: u32) -> String {
+pub(crate) fn product(tile: u32) -> String {
     format!(
         "mad.lo.u32 %r2, %by, {tile}, %ty; mul.lo.u32 %r2, %r2, %n; mad.lo.u32 %r3, %bx, {tile}, %tx;
          mov.u32 %r4, 0; loop:
