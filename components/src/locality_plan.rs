@@ -77,7 +77,8 @@ pub struct LaunchLocality {
 /// consecutive ones. An empty list says that there is no reuse of this kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoopPlan {
-    /// Instructions of the loop, by index in the kernel's code, with the one before its first.
+    /// Instructions of the loop, by index in the kernel's code, with the last one of each block
+    /// that enters it.
     #[serde(deserialize_with = "crate::bits::read")]
     pub instructions: FixedBitSet,
     /// Lines until a wavefront touches one of its own lines again.
