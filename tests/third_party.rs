@@ -177,7 +177,7 @@ fn fields_of_its_policies_are_overridden_by_path_and_refused_with_their_place() 
       |
     1 | scheduler.policy=Youngest
       |                  ^^^^^^^^
-      = hint: policies of this role: Backwards, BlockRoundRobin, DemandRoundRobin, Distributed, DistributedBlock, GlobalRoundRobin, GreedyClustering, LaPerm, Laser, RandomRoundRobin, Repeats, ReuseChains, ShortestQueue, StrictRoundRobin, TwoLevelRoundRobin
+      = hint: policies of this role: Backwards, BlockRoundRobin, DemandRoundRobin, Distributed, DistributedBlock, GlobalRoundRobin, GreedyClustering, LaPerm, Laser, Mapped, RandomRoundRobin, Repeats, ReuseChains, ShortestQueue, StrictRoundRobin, TwoLevelRoundRobin
     ");
 }
 
