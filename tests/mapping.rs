@@ -1,4 +1,4 @@
-//! The machine of the mapping study: its variants, and locality plans from files.
+//! The machine of the mapping study: its variants, its locality plans and its experiments.
 
 use std::path::Path;
 use std::sync::Arc;
