@@ -51,9 +51,9 @@ impl Direction {
 /// let along_x = LaunchLocality { direction: Direction::AlongX, distance: 3, loops: Vec::new() };
 /// let plan = LocalityPlan { launches: vec![along_x] };
 /// assert_eq!(plan.launch(0).direction, Direction::AlongX);
-/// assert_eq!(plan.opposite().launch(0).direction, Direction::AlongY);
 /// // Launches that the plan does not know have no locality.
 /// assert_eq!(plan.launch(1), &LaunchLocality::default());
+/// assert_eq!(plan.opposite().launch(0).direction, Direction::AlongY);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LocalityPlan {
