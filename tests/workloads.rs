@@ -11,7 +11,7 @@ use warpweave_systems::host_program::{EMULATOR_VERSION, EmulationProgress, Verdi
 use crate::harness::{Bench, scenarios, warpweave};
 
 /// Overrides that make each workload small enough for a test.
-const SMALL: [(&str, &[&str]); 49] = [
+const SMALL: [(&str, &[&str]); 50] = [
     ("alignment_device", &["workload.n=80", "workload.bases=60"]),
     ("amr_device", &["workload.width=64"]),
     ("b_plus_tree", &["workload.queries=20"]),
@@ -104,6 +104,7 @@ const SMALL: [(&str, &[&str]); 49] = [
         "sssp_device",
         &["workload.graph=Rmat(scale: 7, edge_factor: 32, seed: 1)"],
     ),
+    ("stcon", &["workload.vertices=256"]),
     (
         "stencil_2d",
         &[

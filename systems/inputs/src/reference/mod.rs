@@ -35,6 +35,7 @@ mod laplace;
 mod lud;
 mod mandelbrot;
 mod matrix;
+mod meeting;
 mod mesh;
 mod neighbour;
 mod neural_network;
@@ -85,6 +86,7 @@ pub use mandelbrot::{Mandelbrot, Picture, mandelbrot};
 pub use matrix::{
     MatrixMultiply, MatrixProduct, matrix_multiply, matrix_multiply_f64, matrix_product,
 };
+pub use meeting::{MeetingRound, meeting_round};
 pub use mesh::{Mesh, RefinedMesh, refined_mesh};
 pub use neighbour::{NeighbourSums, neighbour_sums};
 pub use neural_network::{NeuralNetwork, neural_network};
@@ -189,6 +191,7 @@ pub fn standard_references() -> References {
     references.register::<Mandelbrot>();
     references.register::<MatrixMultiply>();
     references.register::<MatrixProduct>();
+    references.register::<MeetingRound>();
     references.register::<NeighbourSums>();
     references.register::<NeuralNetwork>();
     references.register::<PriorityColours>();

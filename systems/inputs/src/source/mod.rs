@@ -12,8 +12,8 @@ use crate::csr::Csr;
 use crate::error::InputError;
 use crate::generate::{
     CliquesShape, GeometricShape, RmatShape, StreetsShape, WebShape, citation, cliques, complete,
-    geometric, grid, out_degree, partners, rmat, streets, symmetric, uniform, uniform_weights,
-    web_copy,
+    geometric, grid, out_degree, partners, rmat, streets, symmetric, twice, uniform,
+    uniform_weights, web_copy,
 };
 use crate::matrix::Matrix;
 use crate::read::{EntryValues, GraphFormat, read_graph, read_matrix};
@@ -114,6 +114,8 @@ pub enum GraphSource {
     Cliques(CliquesShape),
     /// Another graph with the reverse of every arc added, without weights.
     Symmetric(Box<GraphSource>),
+    /// Two copies of another graph without arcs between them and without weights, see [`twice`].
+    Twice(Box<GraphSource>),
     /// Graph of another source with its weights replaced.
     #[serde(rename = "Graph")]
     Weighted {
@@ -151,7 +153,9 @@ impl GraphSource {
     pub fn file(&self) -> Option<&Path> {
         match self {
             GraphSource::File { path, .. } => Some(path),
-            GraphSource::Weighted { source, .. } | GraphSource::Symmetric(source) => source.file(),
+            GraphSource::Weighted { source, .. }
+            | GraphSource::Symmetric(source)
+            | GraphSource::Twice(source) => source.file(),
             _ => None,
         }
     }
@@ -231,7 +235,10 @@ impl GraphSource {
             GraphSource::Symmetric(ref source) => {
                 return source.drawing_bytes().saturating_mul(3);
             }
-            GraphSource::Weighted { ref source, .. } => return source.drawing_bytes(),
+            // The arrays of both copies are charged when one is there.
+            GraphSource::Twice(ref source) | GraphSource::Weighted { ref source, .. } => {
+                return source.drawing_bytes();
+            }
         };
         let ends = arcs.saturating_mul(DRAWN_ARC_BYTES);
         ends.saturating_add(vertices.saturating_mul(DRAWN_VERTEX_BYTES))
@@ -292,6 +299,12 @@ impl GraphSource {
             GraphSource::Cliques(shape) => counted(files, |charge| cliques(shape, charge))?,
             GraphSource::Symmetric(ref source) => {
                 symmetric(&source.build_weighted(files, EdgeWeights::Without)?)?
+            }
+            GraphSource::Twice(ref source) => {
+                let one = source.build_weighted(files, EdgeWeights::Without)?;
+                let budget = files.ledger().budget();
+                let _both = budget.charge("a graph", one.bytes().saturating_mul(2))?;
+                twice(&one)?
             }
             GraphSource::Weighted {
                 ref source,

@@ -255,6 +255,19 @@ fn a_graph_is_charged_before_it_is_drawn() {
 }
 
 #[test]
+fn both_copies_of_a_graph_are_charged_before_they_are_made() {
+    let twice: GraphSource = ron::from_str("Twice(Grid(width: 100, height: 100))").unwrap();
+    let of = |limit| Files::default().charged_to(&Ledger::new(&Budget::of(limit)));
+    let files = of(2 << 20);
+    let graph = twice.build(&files).unwrap();
+    assert_eq!((graph.vertices(), graph.arcs()), (20_000, 2 * 39_600));
+    assert_eq!(files.ledger().bytes(), graph.bytes());
+    let drawing = 40_000 * DRAWN_ARC_BYTES + 10_000 * DRAWN_VERTEX_BYTES;
+    let refused = twice.build(&of(drawing + graph.bytes() - 1));
+    assert!(matches!(refused, Err(InputError::OverBudget(_))));
+}
+
+#[test]
 fn a_missing_file_is_named() {
     let source = GraphSource::File {
         path: "absent.mtx".into(),

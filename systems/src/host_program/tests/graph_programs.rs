@@ -7,7 +7,7 @@ use super::folder;
 use super::workloads::{launches, verify, workload};
 use crate::host_program::{EmulationOrder, EmulationSpec};
 
-const PROGRAMS: [&str; 10] = [
+const PROGRAMS: [&str; 11] = [
     "bfs_dd.ron",
     "bfs_wc.ron",
     "clr.ron",
@@ -18,6 +18,7 @@ const PROGRAMS: [&str; 10] = [
     "ls_mst.ron",
     "ls_sssp.ron",
     "mis.ron",
+    "stcon.ron",
 ];
 
 /// Graphs by which the studies override the one of the file; arcs go both ways in the last three.
@@ -56,7 +57,7 @@ fn a_graph_of_a_file_can_be_chosen() {
 
 #[test]
 fn flags_may_be_bytes_or_words_and_the_levels_are_the_same() {
-    for program in ["h_bfs.ron", "bfs_wc.ron", "h_sssp.ron"] {
+    for program in ["h_bfs.ron", "bfs_wc.ron", "h_sssp.ron", "stcon.ron"] {
         let of = |bytes: &str| verify(program, &[("vertices", "512"), ("flag_bytes", bytes)]);
         let (bytes, words) = (of("1"), of("4"));
         assert_eq!(bytes.outputs, words.outputs);
@@ -124,6 +125,29 @@ fn vertices_without_arcs_are_trees_and_members_of_their_own() {
 }
 
 #[test]
+fn two_searches_end_when_they_meet_or_when_both_are_done() {
+    let rounds_and_met = |sets: &[(&str, &str)]| {
+        let executed = verify("stcon.ron", sets);
+        (launches(&executed) / 2, executed.outputs["met"][0])
+    };
+    let path = ("graph", "Grid(width: 9, height: 1)");
+    for (target, met) in [("1", 1), ("2", 1), ("3", 2), ("8", 4)] {
+        assert_eq!(
+            rounds_and_met(&[path, ("target", target)]),
+            (met, met as u32)
+        );
+    }
+    assert_eq!(rounds_and_met(&[("vertices", "512")]).1, 0);
+    let halves = ("graph", "Twice(Grid(width: 9, height: 1))");
+    // Nine vertices take eight rounds, and the last finds that there are no more.
+    assert_eq!(rounds_and_met(&[halves, ("target", "9")]), (9, 0));
+    assert_eq!(
+        rounds_and_met(&[halves, ("source", "11"), ("target", "15")]),
+        (2, 2)
+    );
+}
+
+#[test]
 fn launches_state_the_registers_of_the_study() {
     for (program, kernel, registers) in [
         ("h_bfs.ron", "h_bfs_visit_u8", 15),
@@ -132,6 +156,7 @@ fn launches_state_the_registers_of_the_study() {
         ("ls_bfs.ron", "ls_bfs_relax", 19),
         ("ls_sssp.ron", "ls_sssp_relax", 22),
         ("ls_mst.ron", "ls_mst_find_weight", 13),
+        ("stcon.ron", "stcon_visit_u8", 23),
     ] {
         let executed = workload(program, &[("vertices", "64")]).execute(&EmulationSpec {
             order: EmulationOrder::Linear,
@@ -151,6 +176,7 @@ fn launches_state_the_registers_of_the_study() {
 #[test]
 fn each_program_has_the_allocations_of_the_one_that_it_is_like() {
     let allocations = [8, 7, 7, 7, 22, 7, 10, 25, 10, 7];
+    // Nothing is known of the last.
     for (program, number) in PROGRAMS.into_iter().zip(allocations) {
         assert_eq!(
             workload(program, &[]).buffers().count(),
