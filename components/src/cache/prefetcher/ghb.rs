@@ -209,12 +209,9 @@ impl PolicyKind for Ghb {
 
 impl Prefetcher for Ghb {
     fn on_access(&mut self, access: &TagLookup<'_>, hit: bool, context: &mut PrefetchContext<'_>) {
-        let Self { trainer, history } = self;
-        if let Some(training) = trainer.training(access, hit) {
-            history.train(&training, &mut |line| {
-                trainer.fetch(&training, line, context);
-            });
-        }
+        self.trainer.train(access, hit, context, |training, send| {
+            self.history.train(training, send);
+        });
     }
 }
 

@@ -204,12 +204,9 @@ impl PolicyKind for Stream {
 
 impl Prefetcher for Stream {
     fn on_access(&mut self, access: &TagLookup<'_>, hit: bool, context: &mut PrefetchContext<'_>) {
-        let Self { trainer, table } = self;
-        if let Some(training) = trainer.training(access, hit) {
-            table.train(&training, &mut |line| {
-                trainer.fetch(&training, line, context);
-            });
-        }
+        self.trainer.train(access, hit, context, |training, send| {
+            self.table.train(training, send);
+        });
     }
 }
 

@@ -55,7 +55,7 @@ impl Trainer {
 
     /// Returns the training of an access: none for copy-backs and for prefetches of another cache.
     /// Below the first level, hits make no entries.
-    pub(super) fn training(&self, access: &TagLookup<'_>, hit: bool) -> Option<Training> {
+    fn training(&self, access: &TagLookup<'_>, hit: bool) -> Option<Training> {
         let request = access.request;
         if !matches!(
             request.kind,
@@ -75,8 +75,21 @@ impl Trainer {
         })
     }
 
+    /// Gives an access that trains to a table, and fetches the lines that the table sends.
+    pub(super) fn train(
+        &self,
+        access: &TagLookup<'_>,
+        hit: bool,
+        context: &mut PrefetchContext<'_>,
+        train: impl FnOnce(&Training, &mut dyn FnMut(i64)),
+    ) {
+        if let Some(training) = self.training(access, hit) {
+            train(&training, &mut |line| self.fetch(&training, line, context));
+        }
+    }
+
     /// Requests a line by its number; nothing if there is no such line.
-    pub(super) fn fetch(&self, training: &Training, line: i64, context: &mut PrefetchContext<'_>) {
+    fn fetch(&self, training: &Training, line: i64, context: &mut PrefetchContext<'_>) {
         let bytes = u64::from(self.site.line_bytes);
         let address = u64::try_from(line)
             .ok()
