@@ -46,6 +46,7 @@ mod recordings;
 mod report;
 mod reuse;
 mod slurm;
+mod spare_registers;
 mod stale_reads;
 mod thesis;
 mod third_party;

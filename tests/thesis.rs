@@ -10,7 +10,7 @@ use crate::harness::{Bench, scenarios};
 
 /// The machine, sized down by 4, and sized down by 8: parameters, GB/s times 10 at both clocks, and
 /// resident work-groups of 256.
-const SIZES: [(&[&str], [u64; 2], u32); 3] = [
+pub(crate) const SIZES: [(&[&str], [u64; 2], u32); 3] = [
     (&[], [1008, 1440], 96),
     (
         &[
@@ -36,7 +36,7 @@ const SIZES: [(&[&str], [u64; 2], u32); 3] = [
 
 const CLOCKS: [&str; 2] = ["params.bandwidth=101", "params.bandwidth=144"];
 
-fn scenario(workload: &str, sets: &[&str], more: &[String]) -> Scenario {
+pub(crate) fn scenario(workload: &str, sets: &[&str], more: &[String]) -> Scenario {
     let root = scenarios().display().to_string();
     let bench = Bench::new();
     bench.write(
@@ -52,7 +52,7 @@ fn scenario(workload: &str, sets: &[&str], more: &[String]) -> Scenario {
     scenario.unwrap_or_else(|problems| panic!("{problems}"))
 }
 
-fn simulate(scenario: &Scenario, options: EngineOptions) -> Simulated {
+pub(crate) fn simulate(scenario: &Scenario, options: EngineOptions) -> Simulated {
     let executed = scenario.emulate().unwrap();
     let machine = Machine::of(scenario, &standard_registry(), &executed.program);
     let mut machine = machine.unwrap_or_else(|problems| panic!("{problems}"));

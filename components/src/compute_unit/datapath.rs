@@ -12,6 +12,7 @@ use super::front::source::Origin;
 use super::front::wavefront::Wavefront;
 use super::front::wavefront_table::WavefrontTable;
 use super::issue_variant::Variant;
+use super::load_waits::LoadWaits;
 use super::memory_path::MemoryPath;
 use super::memory_path::coalescer::Coalescing;
 use super::memory_path::load_store::Access;
@@ -42,6 +43,9 @@ pub(crate) struct Datapath {
     failure: Option<String>,
     #[state(part)]
     pub(crate) spares: Option<SpareRegisters>,
+    /// Meter of waits for loads; absent if nothing is measured.
+    #[state(part)]
+    pub(crate) load_waits: Option<LoadWaits>,
 }
 
 /// The wavefront after an instruction has issued.
@@ -74,6 +78,9 @@ impl Datapath {
             spares: spec
                 .spare_registers
                 .map(|spares| SpareRegisters::new(spares, spec)),
+            load_waits: spec
+                .load_waits
+                .then(|| LoadWaits::new(spec, program, decoded)),
             config,
         }
     }
@@ -215,7 +222,7 @@ impl Datapath {
     /// Makes the next record of a wavefront the one to issue; false when there is none.
     #[inline(always)]
     pub(crate) fn advance<V: Variant>(&mut self, slot: usize, now: Cycle) -> bool {
-        if V::SPARES {
+        if V::WATCHED {
             self.after_issue(slot, now);
         }
         let Self {
@@ -230,7 +237,7 @@ impl Datapath {
         let readonly = &mut memory.readonly;
         let next = |wavefront: &mut Wavefront| {
             let kernel = wavefront.place.kernel as usize;
-            if V::SPARES
+            if V::WATCHED
                 && let Some(spares) = &mut *spares
             {
                 return spares.advance(slot, wavefront, &config.program.kernels[kernel]);
@@ -240,7 +247,7 @@ impl Datapath {
         if !wavefronts.advance::<V>(slot, config, readonly, next, &mut pipes.wheel, now) {
             return false;
         }
-        if V::SPARES
+        if V::WATCHED
             && let Some(spares) = spares
         {
             match spares.origin(slot) {
@@ -288,6 +295,54 @@ impl Datapath {
         }
     }
 
+    /// Tells the meter of waits of a cycle before which the next instruction of a wavefront does
+    /// not issue.
+    #[inline]
+    pub(crate) fn note_earliest(&mut self, slot: usize, at: Cycle) {
+        if let Some(waits) = &mut self.load_waits {
+            waits.note_earliest(slot, at);
+        }
+    }
+
+    /// Memory writes the registers of an instruction. Returns true if that ends a wait for memory.
+    pub(crate) fn write_back<V: Variant>(
+        &mut self,
+        slot: usize,
+        instruction: u32,
+        now: Cycle,
+    ) -> bool {
+        let (decoded, wheel) = (&self.config.decoded, &mut self.pipes.wheel);
+        let wavefronts = &mut self.wavefronts;
+        if !V::WATCHED || self.load_waits.is_none() {
+            return wavefronts.write_back(slot, instruction, decoded, wheel, now);
+        }
+        let others = wavefronts.others_of_wait(slot, instruction, decoded);
+        let has_ended = wavefronts.write_back(slot, instruction, decoded, wheel, now);
+        if let Some(others) = others {
+            self.note_answer(slot, instruction, others, now);
+        }
+        has_ended
+    }
+
+    /// Tells the meter of waits of a value for which a wavefront has waited. Its operands from
+    /// within the unit are there from cycle `others` on.
+    #[inline(never)]
+    fn note_answer(&mut self, slot: usize, instruction: u32, others: Cycle, now: Cycle) {
+        let masks = self.wavefronts.masks();
+        let Some(waits) = &mut self.load_waits else {
+            return;
+        };
+        if masks.hazard >> slot & 1 != 0 {
+            // What comes last has the wait.
+            waits.note_earliest(slot, now);
+        } else if (masks.fence | masks.starved) >> slot & 1 == 0 {
+            let instruction = self.config.decoded.original(instruction);
+            let spares = self.spares.as_ref();
+            let role = spares.and_then(|spares| spares.role_of(instruction));
+            waits.count(slot, instruction, role, others, now);
+        }
+    }
+
     /// True if the next instruction of a wavefront is not one of its stream.
     fn is_injected(&self, slot: usize) -> bool {
         let spares = self.spares.as_ref();
@@ -302,7 +357,10 @@ impl Datapath {
         scheduler: usize,
         now: Cycle,
     ) -> IssueOutcome {
-        let is_injected = V::SPARES && self.is_injected(slot);
+        let is_injected = V::WATCHED && self.is_injected(slot);
+        if V::WATCHED {
+            self.note_earliest(slot, now + 1);
+        }
         let (wavefront, masks) = self.wavefronts.issuing(slot);
         let decoded = &self.config.decoded.instructions[wavefront.next as usize];
         if !is_injected {
@@ -326,7 +384,7 @@ impl Datapath {
     /// Issues the next record of a wavefront, which may be of any kind.
     #[inline(never)]
     fn issue_other<V: Variant>(&mut self, slot: usize, now: Cycle) -> IssueOutcome {
-        let is_injected = V::SPARES && self.is_injected(slot);
+        let is_injected = V::WATCHED && self.is_injected(slot);
         let (mut wait, mut is_queued) = (0, false);
         if V::LIMITED {
             wait = self.occupy_register_file(slot, now);

@@ -87,6 +87,8 @@ pub(crate) struct DecodedProgram {
     pub(crate) registers: u32,
     /// Number of the first register that additions of a unit use.
     added_from: u16,
+    /// Instruction of the program that each addition of a unit stands for, in order.
+    stand_for: Arc<[u32]>,
     /// Largest number of registers that any instruction reads, without predicates.
     pub(crate) sources_max: u32,
     /// Upper bound of the cycles for which one access may occupy the local memory.
@@ -173,6 +175,7 @@ impl DecodedProgram {
             sources: sources.into(),
             registers,
             added_from: 0,
+            stand_for: Arc::default(),
             families: Arc::default(),
         }
     }
@@ -193,8 +196,10 @@ impl DecodedProgram {
             instructions: self.instructions.to_vec(),
             sources: self.sources.to_vec(),
             added_from: self.added_from,
+            stand_for: self.stand_for.to_vec(),
         };
         let built = build(&mut additions);
+        self.stand_for = additions.stand_for.into();
         self.instructions = additions.instructions.into();
         self.sources = additions.sources.into();
         built
@@ -212,6 +217,14 @@ impl DecodedProgram {
         &self.sources[first as usize..][..usize::from(count)]
     }
 
+    /// Returns the instruction of the program that an instruction is or stands for.
+    pub(crate) fn original(&self, instruction: u32) -> u32 {
+        let of_program = self.instructions.len() - self.stand_for.len();
+        let addition = (instruction as usize).checked_sub(of_program);
+        let original = addition.and_then(|number| self.stand_for.get(number));
+        original.copied().unwrap_or(instruction)
+    }
+
     /// Returns the index of the first instruction and the number of instructions of each kernel.
     pub(crate) fn codes(&self, program: &Program) -> Vec<(u32, u32)> {
         let length = |kernel: &Arc<KernelTrace>| kernel.code.instructions.len() as u32;
@@ -225,12 +238,15 @@ pub(crate) struct Additions {
     instructions: Vec<Decoded>,
     sources: Vec<u8>,
     added_from: u16,
+    stand_for: Vec<u32>,
 }
 
 /// An instruction that a unit adds.
 pub(crate) struct Addition<'a> {
     /// Execution resource and access, with the registers of the kernel that it reads and writes.
     pub(crate) instruction: &'a Instruction,
+    /// Index of the decoded instruction of the program that it stands for or prepares.
+    pub(crate) stands_for: u32,
     /// Reserved registers that it reads and writes, counted from 0.
     pub(crate) reads: Option<u16>,
     pub(crate) writes: Option<u16>,
@@ -268,6 +284,7 @@ impl Additions {
             decoded.computes = decoded.action == Action::Compute;
         }
         self.instructions.push(decoded);
+        self.stand_for.push(addition.stands_for);
         (self.instructions.len() - 1) as u32
     }
 }

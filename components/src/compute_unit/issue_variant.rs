@@ -15,10 +15,10 @@ pub(crate) enum IssueVariant {
     Limited,
     /// See [`Open`].
     Open,
-    /// See [`Spares`], with built-in schedulers.
-    Spares,
-    /// See [`Spares`], with schedulers of any crate.
-    OpenSpares,
+    /// See [`Watched`], with built-in schedulers.
+    Watched,
+    /// See [`Watched`], with schedulers of any crate.
+    OpenWatched,
 }
 
 /// Features that a specialisation looks at.
@@ -30,8 +30,8 @@ pub(crate) trait Variant {
     const LIMITED: bool;
     /// Schedulers are objects of any crate.
     const OPEN: bool;
-    /// Loads are prefetched into spare registers.
-    const SPARES: bool = false;
+    /// Loads are prefetched into spare registers, or waits for them are measured.
+    const WATCHED: bool = false;
 }
 
 /// Built-in schedulers that issue one instruction per cycle, limited by operands and units alone.
@@ -42,8 +42,9 @@ pub(crate) struct Fetching;
 pub(crate) struct Limited;
 /// [`Limited`] with schedulers of any crate.
 pub(crate) struct Open;
-/// Another variant with prefetching into spare registers.
-pub(crate) struct Spares<V>(PhantomData<V>);
+/// Another variant in which wavefronts are watched as they issue and receive values, for
+/// prefetching into spare registers or a meter of waits.
+pub(crate) struct Watched<V>(PhantomData<V>);
 
 impl Variant for Plain {
     const FETCH: bool = false;
@@ -69,11 +70,11 @@ impl Variant for Open {
     const OPEN: bool = true;
 }
 
-impl<V: Variant> Variant for Spares<V> {
+impl<V: Variant> Variant for Watched<V> {
     const FETCH: bool = V::FETCH;
     const LIMITED: bool = V::LIMITED;
     const OPEN: bool = V::OPEN;
-    const SPARES: bool = true;
+    const WATCHED: bool = true;
 }
 
 impl IssueVariant {
@@ -100,11 +101,11 @@ impl IssueVariant {
         }
     }
 
-    /// The same with prefetching into spare registers.
-    pub(crate) fn with_spares(self) -> Self {
+    /// The same with wavefronts that are watched.
+    pub(crate) fn watched(self) -> Self {
         match self {
-            Self::Open | Self::OpenSpares => Self::OpenSpares,
-            _ => Self::Spares,
+            Self::Open | Self::OpenWatched => Self::OpenWatched,
+            _ => Self::Watched,
         }
     }
 }

@@ -21,6 +21,7 @@
 //! | pipes | results by cycle, initiation intervals, local memory, register file | `pipes/` |
 //! | memory path | coalescer, load/store queue, read-only ports | `memory_path/` |
 //! | spare registers | loads of loops, prefetched into registers | `spare_registers/` |
+//! | waits for loads | cycles for which wavefronts waited, by load | `load_waits.rs` |
 //! | work-groups | their slots, dispatches and completions, commands to caches, launches | `work_groups/` |
 //! | accounting | issue slots by reason, issued instructions | `accounting/` |
 //!
@@ -109,6 +110,7 @@ mod issue_cycle;
 mod issue_variant;
 mod lane_mask;
 mod limits;
+mod load_waits;
 mod memory_path;
 mod pipes;
 mod port_ids;
@@ -141,7 +143,7 @@ use self::decoded::DecodedProgram;
 pub use self::decoded::DecodedPrograms;
 use self::functional::FunctionalWorkGroup;
 use self::issue::{Policies, Schedulers};
-use self::issue_variant::{Fetching, IssueVariant, Limited, Open, Plain, Spares};
+use self::issue_variant::{Fetching, IssueVariant, Limited, Open, Plain, Watched};
 pub use self::scheduler::{
     AgeMatrix, Arrival, BuiltIn, GroupBy, GroupScope, GroupSize, Grouped, GroupedSpec, Gto,
     GtoLongLatency, InsideGroup, Irregular, Issue, Lrr, OldestFirst, OutsideGroup, OwlLocality,
@@ -237,9 +239,10 @@ impl Kind for ComputeUnit {
             }
             Policies::BuiltIn(_) => IssueVariant::of(&spec),
         };
-        let variant = match spec.spare_registers {
-            Some(_) => variant.with_spares(),
-            None => variant,
+        let variant = if spec.spare_registers.is_some() || spec.load_waits {
+            variant.watched()
+        } else {
+            variant
         };
         Ok(Self {
             demands: environment.resource::<Demands>(),
@@ -312,8 +315,8 @@ impl ComputeUnit {
             IssueVariant::Fetching => self.step::<Fetching>(ctx),
             IssueVariant::Limited => self.step::<Limited>(ctx),
             IssueVariant::Open => self.step::<Open>(ctx),
-            IssueVariant::Spares => self.step::<Spares<Limited>>(ctx),
-            IssueVariant::OpenSpares => self.step::<Spares<Open>>(ctx),
+            IssueVariant::Watched => self.step::<Watched<Limited>>(ctx),
+            IssueVariant::OpenWatched => self.step::<Watched<Open>>(ctx),
         }
     }
 }
@@ -493,6 +496,7 @@ impl Instrumented for ComputeUnit {
             memory,
             counts,
             spares,
+            load_waits,
             ..
         } = &self.datapath;
         counts.report(self.launches.is_connected(), statistics);
@@ -517,6 +521,9 @@ impl Instrumented for ComputeUnit {
         self.schedulers.report(statistics);
         if let Some(spares) = spares {
             spares.statistics(statistics);
+        }
+        if let Some(waits) = load_waits {
+            waits.statistics(statistics);
         }
     }
 }

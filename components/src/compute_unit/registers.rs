@@ -77,6 +77,13 @@ impl Registers {
         }
     }
 
+    /// Returns true if both have a register in common.
+    pub(crate) fn intersects(&self, other: &Self) -> bool {
+        let mut high = self.high.iter().zip(&other.high);
+        let is_wide = self.is_wide && other.is_wide;
+        self.low & other.low != 0 || is_wide && high.any(|(mine, others)| mine & others != 0)
+    }
+
     /// Returns the numbers in the set in ascending order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = usize> + use<> {
         let [second, third, fourth, fifth] = self.high;

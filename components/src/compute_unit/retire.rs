@@ -29,7 +29,7 @@ impl ComputeUnit {
                     slot,
                     level,
                     instruction,
-                } => self.write_back(usize::from(slot), instruction, level, now),
+                } => self.write_back::<V>(usize::from(slot), instruction, level, now),
                 Event::Drain { slot } => self.drain(usize::from(slot), now),
             }
         }
@@ -39,16 +39,19 @@ impl ComputeUnit {
     #[inline(never)]
     fn resume<V: Variant>(&mut self, slot: usize, now: Cycle) {
         self.datapath.wavefronts.resume(slot);
+        if V::WATCHED {
+            self.datapath.note_earliest(slot, now);
+        }
         self.advance::<V>(slot, now);
     }
 
     /// Takes every response at `memory`. Returns true if there was one.
     #[inline(always)]
-    pub(super) fn take_responses(&mut self, ctx: &mut Context<'_>, now: Cycle) -> bool {
+    pub(super) fn take_responses<V: Variant>(&mut self, ctx: &mut Context<'_>, now: Cycle) -> bool {
         let mut came = false;
         while self.datapath.memory.has_response(ctx) {
             came = true;
-            self.take_response(ctx, now);
+            self.take_response::<V>(ctx, now);
         }
         came
     }
@@ -56,9 +59,9 @@ impl ComputeUnit {
     /// Takes the oldest response at `memory`.
     // Inlined into the evaluation, it would take registers from evaluations without a response.
     #[inline(never)]
-    fn take_response(&mut self, ctx: &mut Context<'_>, now: Cycle) {
+    fn take_response<V: Variant>(&mut self, ctx: &mut Context<'_>, now: Cycle) {
         match self.datapath.memory.receive(ctx) {
-            Ok(Some(completed)) => self.complete_access(&completed, now),
+            Ok(Some(completed)) => self.complete_access::<V>(&completed, now),
             Ok(None) => {}
             Err(message) => self.datapath.fail(message),
         }
@@ -66,7 +69,7 @@ impl ComputeUnit {
 
     /// Completes an access at `memory`.
     #[inline]
-    fn complete_access(&mut self, completed: &Completed, now: Cycle) {
+    fn complete_access<V: Variant>(&mut self, completed: &Completed, now: Cycle) {
         let Completed { access, level } = *completed;
         let slot = usize::from(access.source.wavefront_slot);
         let datapath = &mut self.datapath;
@@ -76,20 +79,27 @@ impl ComputeUnit {
             self.schedulers.notify_response(slot, datapath, now);
         }
         if access.kind.carries_data() && datapath.wavefronts.answer_store(slot) {
+            if V::WATCHED {
+                datapath.note_earliest(slot, now);
+            }
             let scheduler = self.schedulers.of_slot(slot);
             self.accounting.memory_answered(scheduler, level, now);
         }
         let latency = datapath.config.spec.load_store.writeback_latency;
-        self.write_back_after(latency, completed, now);
+        self.write_back_after::<V>(latency, completed, now);
     }
 
     /// Takes every answer at the read-only ports. Returns true if there was one.
-    pub(super) fn take_readonly_responses(&mut self, ctx: &mut Context<'_>, now: Cycle) -> bool {
+    pub(super) fn take_readonly_responses<V: Variant>(
+        &mut self,
+        ctx: &mut Context<'_>,
+        now: Cycle,
+    ) -> bool {
         let mut came = false;
         while let Some(received) = self.datapath.memory.readonly.receive(ctx) {
             came = true;
             match received {
-                Ok(Some(load)) => self.complete_readonly(&load, now),
+                Ok(Some(load)) => self.complete_readonly::<V>(&load, now),
                 Ok(None) => {}
                 Err(message) => self.datapath.fail(message),
             }
@@ -98,7 +108,7 @@ impl ComputeUnit {
     }
 
     /// Completes a load at a read-only port.
-    fn complete_readonly(&mut self, load: &CompletedLoad, now: Cycle) {
+    fn complete_readonly<V: Variant>(&mut self, load: &CompletedLoad, now: Cycle) {
         let Completed { access, level } = load.completed;
         let datapath = &mut self.datapath;
         if load.is_global {
@@ -107,12 +117,12 @@ impl ComputeUnit {
         }
         let slot = usize::from(access.source.wavefront_slot);
         self.schedulers.notify_response(slot, datapath, now);
-        self.write_back_after(load.writeback_latency, &load.completed, now);
+        self.write_back_after::<V>(load.writeback_latency, &load.completed, now);
     }
 
     /// Writes the result of an access to the registers `latency` cycles from now.
     #[inline(always)]
-    fn write_back_after(&mut self, latency: u32, completed: &Completed, now: Cycle) {
+    fn write_back_after<V: Variant>(&mut self, latency: u32, completed: &Completed, now: Cycle) {
         let Completed { access, level } = completed;
         let slot = access.source.wavefront_slot;
         let instruction = access.instruction;
@@ -120,7 +130,7 @@ impl ComputeUnit {
         if !datapath.config.decoded.instructions[instruction as usize].has_writes {
             self.end_access(usize::from(slot), now);
         } else if latency == 0 {
-            self.write_back(usize::from(slot), instruction, *level, now);
+            self.write_back::<V>(usize::from(slot), instruction, *level, now);
         } else {
             let event = Event::WriteBack {
                 slot,
@@ -132,11 +142,8 @@ impl ComputeUnit {
     }
 
     /// Writes the result of an instruction, the last of it from `level`, to the registers.
-    fn write_back(&mut self, slot: usize, instruction: u32, level: Level, now: Cycle) {
-        let datapath = &mut self.datapath;
-        let (decoded, wheel) = (&datapath.config.decoded, &mut datapath.pipes.wheel);
-        let wavefronts = &mut datapath.wavefronts;
-        if wavefronts.write_back(slot, instruction, decoded, wheel, now) {
+    fn write_back<V: Variant>(&mut self, slot: usize, instruction: u32, level: Level, now: Cycle) {
+        if self.datapath.write_back::<V>(slot, instruction, now) {
             let scheduler = self.schedulers.of_slot(slot);
             self.accounting.memory_answered(scheduler, level, now);
         }

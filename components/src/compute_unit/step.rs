@@ -10,17 +10,17 @@ impl ComputeUnit {
     #[inline(never)]
     pub(super) fn step<V: Variant>(&mut self, ctx: &mut Context<'_>) -> Next {
         let now = ctx.cycle();
-        if V::SPARES {
+        if V::WATCHED {
             self.datapath.prepare_spares();
         }
         self.accounting.begin(now);
         let mut changed = self.take_events::<V>(now);
-        changed |= self.take_responses(ctx, now);
+        changed |= self.take_responses::<V>(ctx, now);
         if V::LIMITED {
-            changed |= self.take_readonly_responses(ctx, now);
+            changed |= self.take_readonly_responses::<V>(ctx, now);
         }
         if V::FETCH && self.datapath.fetch.has_instructions(ctx, now) {
-            self.take_instructions(ctx, now);
+            self.take_instructions::<V>(ctx, now);
             changed = true;
         }
         if V::LIMITED && self.schedulers.takes_cache_events() {
@@ -60,11 +60,16 @@ impl ComputeUnit {
     }
 
     /// Takes all fetched instructions that have arrived.
-    fn take_instructions(&mut self, ctx: &mut Context<'_>, now: Cycle) {
+    fn take_instructions<V: Variant>(&mut self, ctx: &mut Context<'_>, now: Cycle) {
         let datapath = &mut self.datapath;
         while let Some(received) = datapath.fetch.receive(ctx, now) {
             match received {
-                Ok(Some(slot)) => datapath.wavefronts.note_instruction(slot, true),
+                Ok(Some(slot)) => {
+                    if V::WATCHED && datapath.wavefronts.masks().starved >> slot & 1 != 0 {
+                        datapath.note_earliest(slot, now);
+                    }
+                    datapath.wavefronts.note_instruction(slot, true);
+                }
                 Ok(None) => {}
                 Err(message) => datapath.fail(message),
             }

@@ -170,6 +170,7 @@ const COMPUTE_UNIT_WITH_EVERYTHING: &str = compute_unit!(
         outstanding_max: 16, writeback_latency: 1,
     ),
     spare_registers: (),
+    load_waits: true,
     reuse_monitor: (
         filter: (bits: 4840, hashes: 3), key: LineOwner, threshold_percent: 50,
         warm_up_children: 2, warm_up_lookups: 64, self_all: true,

@@ -163,6 +163,18 @@ impl Scoreboard {
         }
     }
 
+    /// Returns the cycle of the last write, by execution units or local memory, to the pending
+    /// registers of a set; 0 if there is none.
+    pub(crate) fn last_result(&self, uses: &Registers) -> Cycle {
+        let mut of_units = self.all;
+        of_units.remove(&self.memory.common(uses));
+        let results = of_units
+            .common(uses)
+            .iter()
+            .map(|register| self.result(register));
+        results.max().unwrap_or(0)
+    }
+
     fn result(&self, register: usize) -> Cycle {
         match register.checked_sub(64) {
             None => self.results[register],

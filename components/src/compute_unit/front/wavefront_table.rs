@@ -306,6 +306,22 @@ impl WavefrontTable {
         self.masks.hazard &= !ready;
     }
 
+    /// Returns the cycle from which the next instruction of a wavefront waits for memory alone, if
+    /// it waits for what memory writes for an instruction.
+    pub(crate) fn others_of_wait(
+        &self,
+        slot: usize,
+        instruction: u32,
+        decoded: &DecodedProgram,
+    ) -> Option<Cycle> {
+        let waits = self.masks.hazard & self.masks.hazard_memory;
+        let wavefront = &self.slots[slot];
+        let uses = &decoded.instructions[wavefront.next as usize].uses;
+        let writes = &decoded.instructions[instruction as usize].writes.registers;
+        let is_for_it = waits >> slot & 1 != 0 && uses.intersects(writes);
+        is_for_it.then(|| wavefront.scoreboard.last_result(uses))
+    }
+
     /// Memory has written the registers of an instruction; whether the wavefront waited for memory
     /// and does not any more.
     pub(crate) fn write_back(

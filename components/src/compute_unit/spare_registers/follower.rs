@@ -138,6 +138,18 @@ impl LoopAhead<'_> {
         }
     }
 
+    /// Returns those of some lanes whose last record in the loop is none of these instructions.
+    pub(super) fn ending_elsewhere(&self, lanes: u32, instructions: &[u32]) -> u32 {
+        self.records().fold(lanes, |elsewhere, (_, ahead)| {
+            let mask = ahead.record.mask & lanes;
+            if instructions.contains(&ahead.record.pc) {
+                elsewhere & !mask
+            } else {
+                elsewhere | mask
+            }
+        })
+    }
+
     /// Returns the iteration that is so many after this one; none if the loop ends before.
     pub(super) fn iteration(&self, distance: u32) -> Option<Iteration> {
         let mut headers = 0;

@@ -70,7 +70,13 @@ impl SpareRegisters {
             header,
         };
         ahead.read(distance);
-        let Some(later) = ahead.iteration(distance) else {
+        let later = ahead.iteration(distance);
+        if !plan.latches.is_empty() {
+            let reached = later.as_ref().map_or(0, |later| later.mask);
+            let left = ahead.ending_elsewhere(record.mask & !reached, &plan.latches);
+            self.counts.beyond_exit += u64::from(left.count_ones());
+        }
+        let Some(later) = later else {
             return Ok(());
         };
         let head_filled = following.filled(pair, LoadRole::Head, iteration + distance);

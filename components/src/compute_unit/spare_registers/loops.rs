@@ -18,14 +18,32 @@ pub(super) fn has_one_exit(code: &Code, header: u32) -> bool {
     exits == 1
 }
 
+/// Returns the instructions that begin another iteration of the innermost loop of a header.
+pub(super) fn latches(code: &Code, header: u32) -> Vec<u32> {
+    let goes_back = |(pc, instruction): &(u32, &Instruction)| {
+        let is_inside = instruction.loop_head == Some(header);
+        let jumps = instruction.class == Class::Branch && instruction.target == Some(header);
+        is_inside && (jumps || pc + 1 == header && falls_through(instruction))
+    };
+    let instructions = (0..).zip(&code.instructions).filter(goes_back);
+    instructions.map(|(pc, _)| pc).collect()
+}
+
+fn falls_through(instruction: &Instruction) -> bool {
+    let predicates = |r: u16| r >= RegisterSet::FIRST_PREDICATE;
+    match instruction.class {
+        Class::Exit => false,
+        Class::Branch => instruction.reads.iter().any(predicates),
+        _ => true,
+    }
+}
+
 fn leaves(instruction: &Instruction, pc: u32, is_inside: impl Fn(u32) -> bool) -> bool {
     match instruction.class {
         Class::Exit => true,
         Class::Branch => {
-            let predicates = |r: u16| r >= RegisterSet::FIRST_PREDICATE;
-            let falls_through = instruction.reads.iter().any(predicates);
             let goes_out = instruction.target.is_none_or(|target| !is_inside(target));
-            goes_out || falls_through && !is_inside(pc + 1)
+            goes_out || falls_through(instruction) && !is_inside(pc + 1)
         }
         _ => !is_inside(pc + 1),
     }
@@ -36,19 +54,26 @@ mod tests {
     use super::super::testing::code;
     use super::*;
 
-    /// Instructions `from..` of the code, given with their targets, are in the loop.
-    fn exits_once(lines: &[(&str, Option<u32>)], inside: std::ops::Range<u32>) -> bool {
+    /// Code of which the instructions `inside`, given with their targets, are in a loop.
+    fn looping(lines: &[(&str, Option<u32>)], inside: &std::ops::Range<u32>) -> Code {
         let text: Vec<_> = lines.iter().map(|(line, _)| *line).collect();
         let mut instructions = code(&text);
         for ((pc, made), (_, target)) in (0..).zip(&mut instructions).zip(lines) {
             made.target = *target;
             made.loop_head = inside.contains(&pc).then_some(inside.start);
         }
-        let code = Code {
+        Code {
             instructions,
             ..Code::default()
-        };
-        has_one_exit(&code, inside.start)
+        }
+    }
+
+    fn exits_once(lines: &[(&str, Option<u32>)], inside: std::ops::Range<u32>) -> bool {
+        has_one_exit(&looping(lines, &inside), inside.start)
+    }
+
+    fn latches_of(lines: &[(&str, Option<u32>)], inside: std::ops::Range<u32>) -> Vec<u32> {
+        latches(&looping(lines, &inside), inside.start)
     }
 
     #[test]
@@ -60,6 +85,7 @@ mod tests {
             ("mov.u32 2 #0", None),
         ];
         assert!(exits_once(&end, 1..3));
+        assert_eq!(latches_of(&end, 1..3), [2]);
         let before = [
             ("bra", Some(4)),
             ("add.u32 1 1 #1", None),
@@ -80,6 +106,7 @@ mod tests {
             ..Code::default()
         };
         assert!(has_one_exit(&code, 4));
+        assert_eq!(latches(&code, 4), [2]);
     }
 
     #[test]
@@ -92,5 +119,6 @@ mod tests {
             ("mov.u32 2 #1", None),
         ];
         assert!(!exits_once(&broken, 0..3));
+        assert_eq!(latches_of(&broken, 0..3), [2]);
     }
 }

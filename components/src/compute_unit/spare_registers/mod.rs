@@ -34,6 +34,7 @@ use warpweave_trace::{KernelTrace, Program};
 
 use self::analysis::{Analysis, Pass};
 use self::follower::{Follower, Following, LoopAhead};
+pub(crate) use self::plan::LoadRole;
 use self::plan::{Pair, PairEntries, Plan};
 use crate::compute_unit::config::UnitConfig;
 use crate::compute_unit::decoded::DecodedProgram;
@@ -73,6 +74,10 @@ struct Counts {
     /// lanes not prefetched because the trace has no address for them
     #[statistic(name = "prefetches_without_address", unit = "lanes")]
     without_address: u64,
+    /// lanes not prefetched for because they leave the loop by another exit before, which hardware
+    /// does not know
+    #[statistic(name = "prefetches_beyond_exit", unit = "lanes")]
+    beyond_exit: u64,
     /// loops not analysed because they have several exits
     #[statistic(name = "loops_with_exit", unit = "loops")]
     with_exit: u64,
@@ -188,6 +193,15 @@ impl SpareRegisters {
         kernel: &KernelTrace,
     ) -> bool {
         self.sources[slot].advance(wavefront, kernel)
+    }
+
+    /// Returns the role of a load of the program, given by its decoded instruction, in a loop that
+    /// has a plan.
+    pub(crate) fn role_of(&self, instruction: u32) -> Option<LoadRole> {
+        self.plans.iter().find_map(|plan| {
+            let pc = instruction.checked_sub(plan.base)?;
+            plan.role_of(pc).map(|(_, role)| role)
+        })
     }
 
     /// Counts a move that waits for memory.
@@ -404,11 +418,18 @@ impl SpareRegisters {
         config: &mut UnitConfig,
         now: Cycle,
     ) {
+        let code = &config.program.kernels[kernel as usize].code;
+        let latches = if loops::has_one_exit(code, header) {
+            Vec::new()
+        } else {
+            loops::latches(code, header)
+        };
         let plan = Plan {
             kernel,
             base: config.decoded.bases[kernel as usize],
             header,
             pairs,
+            latches,
         };
         if plan.pairs.is_empty() {
             let plan = None;

@@ -21,7 +21,7 @@ const FOR_ADDRESSES: u16 = REGISTERS - 1;
 
 /// Role of a load in a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum LoadRole {
+pub(crate) enum LoadRole {
     /// Its address has a stride from iteration to iteration.
     Head,
     /// Its address depends on the value of the head.
@@ -50,6 +50,8 @@ pub(super) struct Plan {
     pub(super) base: u32,
     pub(super) header: u32,
     pub(super) pairs: Vec<Pair>,
+    /// Instructions that begin another iteration, if lanes may leave the loop elsewhere.
+    pub(super) latches: Vec<u32>,
 }
 
 /// Instructions that prefetch one load into one place.
@@ -148,6 +150,8 @@ impl Plan {
             numbering: Numbering::of(code),
             spec,
             unit,
+            base: self.base,
+            stands_for: self.base,
         };
         let pairs = self.pairs.iter().enumerate();
         pairs
@@ -166,6 +170,9 @@ struct Builder<'a> {
     numbering: Numbering,
     spec: &'a SpareRegistersSpec,
     unit: &'a ComputeUnitSpec,
+    base: u32,
+    /// Decoded instruction of the load that is prefetched.
+    stands_for: u32,
 }
 
 /// Register of the scoreboard for a load of a pair at a place.
@@ -183,6 +190,7 @@ impl Builder<'_> {
         let Some(load) = code.instructions.get(target.pc as usize) else {
             return Vec::new();
         };
+        self.stands_for = self.base + target.pc;
         let in_registers = pair.is_in_registers(role, self.spec.tails);
         (0..DISTANCE_MAX)
             .map(|place| {
@@ -281,6 +289,7 @@ impl Builder<'_> {
     fn add(&mut self, instruction: &Instruction, reads: Option<u16>, writes: Option<u16>) -> u32 {
         let addition = Addition {
             instruction,
+            stands_for: self.stands_for,
             reads,
             writes,
             flags: flags::INJECTED,

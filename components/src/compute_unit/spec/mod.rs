@@ -109,6 +109,10 @@ pub struct ComputeUnitSpec {
     /// not.
     #[serde(default)]
     pub spare_registers: Option<SpareRegistersSpec>,
+    /// True if the unit measures for how long wavefronts wait for loaded values, by load. Source:
+    /// own choice; it changes no cycle.
+    #[serde(default)]
+    pub load_waits: bool,
     /// Measures reuse between related kernels at this unit; absent: no monitor.
     #[serde(default)]
     pub reuse_monitor: Option<ReuseMonitorSpec>,

@@ -114,6 +114,14 @@ proptest! {
         let names = ["memory_slots_L1", "memory_slots_L2", "memory_slots_Dram", "no_wavefront_slots_launch"];
         let counts = names.map(|name| statistics.counter(name).unwrap_or(0));
         prop_assert_eq!(counts, parts(&log));
+        if spec.load_waits && done(&completions[1]) == kernel.work_groups() {
+            let waits: u64 = log.waits.values().sum();
+            prop_assert_eq!(statistics.counter("load_wait"), Some(waits));
+            for (pc, cycles) in &log.waits {
+                let count = statistics.counter(&format!("load_wait_test_pc[{pc}]"));
+                prop_assert_eq!(count, Some(*cycles), "instruction {}", pc);
+            }
+        }
         for kind in ["integer", "single", "double", "special", "memory", "control"] {
             let issued = log.issued.iter().filter(|known| **known == kind).count() as u64;
             let count = statistics.counter(&format!("issued_slots_{kind}"));

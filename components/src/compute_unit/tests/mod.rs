@@ -1,7 +1,8 @@
 //! Tests of the compute unit as a component with scripted surroundings: [`issue`], [`memory`],
 //! [`work_groups`], [`split`], [`mechanisms`], [`readonly_ports`], [`open_schedulers`],
-//! [`cache_conscious`], [`programmed`] and [`spare_registers`]. [`differential`] compares the unit
-//! with a [`naive`] one on [`random_kernels`], with a [`random_memory`] and a [`random_cache`].
+//! [`cache_conscious`], [`programmed`], [`spare_registers`] and [`load_waits`]. [`differential`]
+//! compares the unit with a [`naive`] one on [`random_kernels`], with a [`random_memory`] and a
+//! [`random_cache`]. Prefetched loads are those of a [`loop_kernel`].
 //!
 //! With a dispatch for cycle 1 and the start latency of 2, the first instruction issues in cycle 3.
 
@@ -9,6 +10,8 @@ mod cache_conscious;
 mod differential;
 mod dispatcher;
 mod issue;
+mod load_waits;
+mod loop_kernel;
 mod mechanisms;
 mod memory;
 mod naive;
@@ -87,6 +90,7 @@ fn spec() -> ComputeUnitSpec {
         },
         spare_registers: None,
         reuse_monitor: None,
+        load_waits: false,
     }
 }
 

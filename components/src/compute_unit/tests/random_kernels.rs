@@ -392,22 +392,22 @@ pub(super) fn any_spec() -> impl Strategy<Value = ComputeUnitSpec> {
         ccws(8),
     ]);
     let numbers = (policy, 1u32..4, 1u32..4, 1u32..5, 2u32..40, 0u32..3);
-    (numbers, any_mechanisms()).prop_map(
-        |((policy, schedulers, interval, queue, outstanding, writeback), mechanisms)| {
-            let mut spec = spec();
-            spec.scheduler = policy;
-            spec.schedulers = schedulers;
-            spec.classes.special.interval = 2 * interval;
-            spec.classes.int_add.interval = interval;
-            spec.classes.load.interval = interval;
-            spec.load_store.queue_depth = queue;
-            spec.load_store.outstanding_max = outstanding;
-            spec.load_store.requests_per_cycle = interval;
-            spec.load_store.writeback_latency = writeback;
-            mechanisms.set(&mut spec);
-            spec
-        },
-    )
+    (numbers, any_mechanisms(), any::<bool>()).prop_map(|(numbers, mechanisms, load_waits)| {
+        let (policy, schedulers, interval, queue, outstanding, writeback) = numbers;
+        let mut spec = spec();
+        spec.load_waits = load_waits;
+        spec.scheduler = policy;
+        spec.schedulers = schedulers;
+        spec.classes.special.interval = 2 * interval;
+        spec.classes.int_add.interval = interval;
+        spec.classes.load.interval = interval;
+        spec.load_store.queue_depth = queue;
+        spec.load_store.outstanding_max = outstanding;
+        spec.load_store.requests_per_cycle = interval;
+        spec.load_store.writeback_latency = writeback;
+        mechanisms.set(&mut spec);
+        spec
+    })
 }
 
 proptest! {

@@ -3,24 +3,12 @@
 
 use proptest::prelude::*;
 use warpweave_framework::{InstanceStatistics, Outcome};
-use warpweave_random::nth;
 
+use super::loop_kernel::{HEAD, LoopKernel, any_loop};
 use super::random_kernels::{Requests, any_kernel, surround};
 use super::*;
 use crate::compute_unit::spare_registers::testing::instruction;
 use crate::memory::flags;
-
-const HEAD: u32 = 1;
-
-/// A loop that reads `table[index[i]]`, or `index[i]` alone. Each lane of each wavefront has a
-/// number of iterations.
-#[derive(Clone, Debug)]
-struct LoopKernel {
-    trips: Vec<[u32; LANES]>,
-    stride: i64,
-    has_tail: bool,
-    seed: u64,
-}
 
 /// Requests as a memory sees them, but for their instructions.
 type Traffic = Vec<(Cycle, u64, u32, RequestKind)>;
@@ -40,170 +28,6 @@ impl LoopRun {
     fn traffic(&self) -> Traffic {
         let plain = |(at, r): &(Cycle, MemRequest)| (*at, r.line, r.words, r.kind);
         self.requests.iter().map(plain).collect()
-    }
-}
-
-impl LoopKernel {
-    fn of_one_lane(trips: u32) -> Self {
-        let mut lanes = [0; LANES];
-        lanes[0] = trips;
-        Self {
-            trips: vec![lanes],
-            stride: 128,
-            has_tail: false,
-            seed: 1,
-        }
-    }
-
-    fn mask(&self, wavefront: usize, iteration: u32) -> u32 {
-        let lanes = self.trips[wavefront].iter().enumerate();
-        lanes.fold(0, |mask, (lane, trips)| {
-            mask | u32::from(*trips >= iteration) << lane
-        })
-    }
-
-    fn head_at(&self, iteration: u32) -> [u64; LANES] {
-        std::array::from_fn(|lane| {
-            (0x10_0000 + 0x2000 * lane as u64)
-                .wrapping_add_signed(self.stride * i64::from(iteration))
-        })
-    }
-
-    fn tail_at(&self, wavefront: usize, iteration: u32) -> [u64; LANES] {
-        let place = |lane| (wavefront * 32 + lane) as u64 * 64 + u64::from(iteration);
-        std::array::from_fn(|lane| 0x100_0000 + nth(self.seed, place(lane)) % 4096 * 4)
-    }
-
-    /// Instructions of the loop: the header is the head, and the tail is the fourth.
-    fn lines(&self) -> Vec<&'static str> {
-        let middle: &[_] = if self.has_tail {
-            &[
-                "mul.lo.u32 6 5 #4",
-                "add.u32 7 9 6",
-                "ld.global.nc.u32 8 7",
-                "xor.b32 10 10 8",
-            ]
-        } else {
-            &["xor.b32 10 10 5"]
-        };
-        let ends = [&["mov.u32 4 1", "ld.global.nc.u32 5 4"], middle].concat();
-        [
-            ends,
-            vec!["add.u32 4 4 #128", "setp.ne.s32 p1 11 4", "bra p1"],
-        ]
-        .concat()
-    }
-
-    fn code(&self) -> Arc<Code> {
-        let mut instructions: Vec<_> = self.lines().into_iter().map(instruction).collect();
-        for made in &mut instructions[HEAD as usize..] {
-            made.loop_head = Some(HEAD);
-        }
-        instructions.last_mut().unwrap().target = Some(HEAD);
-        instructions.push(op(Class::Exit, &[], &[]));
-        Arc::new(Code {
-            name: "loop".to_owned(),
-            instructions,
-            registers_per_thread: 16,
-            ..Code::default()
-        })
-    }
-
-    /// Writes the loop; `head_at` and `tail_at` give the addresses of a wavefront's iteration.
-    fn trace(&self, head_at: impl Fn(u32) -> [u64; LANES]) -> KernelTrace {
-        let code = self.code();
-        let count = code.instructions.len() as u32;
-        let block = [32 * self.trips.len() as u32, 1, 1];
-        let mut writer = KernelWriter::new(code, [1, 1, 1], block, 0, Vec::new()).unwrap();
-        for wavefront in 0..self.trips.len() {
-            let mut stream = StreamWriter::new();
-            stream.step(0, ALL);
-            for iteration in 1.. {
-                let mask = self.mask(wavefront, iteration);
-                if mask == 0 {
-                    break;
-                }
-                for pc in HEAD..count - 1 {
-                    if pc == HEAD {
-                        stream.access(pc, mask, Space::Global, false, &head_at(iteration));
-                    } else if self.has_tail && pc == HEAD + 3 {
-                        let at = self.tail_at(wavefront, iteration);
-                        stream.access(pc, mask, Space::Global, false, &at);
-                    } else {
-                        stream.step(pc, mask);
-                    }
-                }
-            }
-            stream.step(count - 1, ALL);
-            writer
-                .finish_wavefront(0, wavefront as u32, stream)
-                .unwrap();
-        }
-        writer.finish().unwrap()
-    }
-
-    /// Steps of a wavefront with prefetches and moves written out, `distance` iterations ahead from
-    /// iteration `first` on.
-    fn written_out(&self, wavefront: usize, distance: u32, first: u32) -> Vec<Step> {
-        let lines = self.lines();
-        let plain = |line: usize, mask| Step {
-            mask,
-            ..step(instruction(lines[line]))
-        };
-        let place = |iteration: u32| (iteration % distance) as u16;
-        let (head_slot, tail_slot) = (|i| 40 + place(i), |i| 43 + place(i));
-        let load = |to, from, at, mask| Step {
-            mask,
-            ..access(Class::Load, &[to], &[from], Space::Global, at)
-        };
-        let moves = |to, from, mask| Step {
-            mask,
-            ..step(op(Class::IntAdd, &[to], &[from]))
-        };
-        let mut steps = vec![plain(0, ALL)];
-        for n in 1.. {
-            let mask = self.mask(wavefront, n);
-            if mask == 0 {
-                break;
-            }
-            let later = n + distance;
-            let ahead = if n >= first {
-                self.mask(wavefront, later)
-            } else {
-                0
-            };
-            let is_filled = n >= first + distance;
-            steps.push(if is_filled {
-                moves(5, head_slot(n), mask)
-            } else {
-                load(5, 4, self.head_at(n), mask)
-            });
-            if ahead != 0 {
-                steps.push(load(head_slot(later), 4, self.head_at(later), ahead));
-            }
-            let mut next = 2;
-            if self.has_tail {
-                steps.extend([plain(2, mask), plain(3, mask)]);
-                steps.push(if is_filled {
-                    moves(8, tail_slot(n), mask)
-                } else {
-                    load(8, 7, self.tail_at(wavefront, n), mask)
-                });
-                if ahead != 0 {
-                    let slot = tail_slot(later);
-                    steps.push(moves(slot, head_slot(later), ahead));
-                    steps.push(Step {
-                        mask: ahead,
-                        ..step(op(Class::IntAdd, &[slot], &[9, slot]))
-                    });
-                    steps.push(load(slot, slot, self.tail_at(wavefront, later), ahead));
-                }
-                next = 5;
-            }
-            steps.extend((next..lines.len()).map(|line| plain(line, mask)));
-        }
-        steps.push(exit());
-        steps
     }
 }
 
@@ -233,6 +57,13 @@ fn with(spares: SpareRegistersSpec) -> ComputeUnitSpec {
     ComputeUnitSpec {
         spare_registers: Some(spares),
         ..spec()
+    }
+}
+
+fn metered(unit: ComputeUnitSpec) -> ComputeUnitSpec {
+    ComputeUnitSpec {
+        load_waits: true,
+        ..unit
     }
 }
 
@@ -387,24 +218,49 @@ fn a_loop_with_two_exits_is_counted_and_left_alone() {
         exits: LoopExits::Known,
         ..compiler(1)
     };
-    assert_eq!(run(&with(spares), &trace, 3).count("injected_heads"), 7);
+    let known = run(&with(spares), &trace, 3);
+    assert_eq!(known.count("injected_heads"), 7);
+    assert_eq!(known.count("prefetches_beyond_exit"), 0);
 }
 
-fn any_loop() -> impl Strategy<Value = LoopKernel> {
-    let lane = prop_oneof![3 => 0u32..7, 1 => 0u32..20];
-    let wavefront = proptest::array::uniform32(lane);
-    (
-        proptest::collection::vec(wavefront, 1..4),
-        prop::sample::select(vec![4_i64, -4, 128, 1000]),
-        any::<bool>(),
-        any::<u64>(),
-    )
-        .prop_map(|(trips, stride, has_tail, seed)| LoopKernel {
-            trips,
-            stride,
-            has_tail,
-            seed,
-        })
+#[test]
+fn prefetches_beyond_the_exit_that_a_lane_takes_are_counted_and_not_sent() {
+    let kernel = LoopKernel {
+        breaks: true,
+        ..LoopKernel::of_one_lane(8)
+    };
+    let mut trace = kernel.trace(|i| kernel.head_at(i));
+    let mut code = (*trace.code).clone();
+    code.instructions[2] = instruction("bra p2");
+    code.instructions[2].loop_head = Some(HEAD);
+    code.instructions[2].target = Some(code.instructions.len() as u32 - 1);
+    trace.code = Arc::new(code);
+    for (distance, beyond) in [(1, 1), (3, 3)] {
+        let spares = SpareRegistersSpec {
+            exits: LoopExits::Known,
+            ..compiler(distance)
+        };
+        let run = run(&with(spares), &trace, 3);
+        assert_eq!(run.count("injected_heads"), u64::from(8 - distance));
+        assert_eq!(run.count("prefetches_beyond_exit"), beyond);
+    }
+}
+
+#[test]
+fn addresses_of_heads_are_computed_where_the_sequence_says_so() {
+    for (is_indexed, arithmetic) in [(false, 1), (true, 3)] {
+        let kernel = LoopKernel {
+            is_indexed,
+            ..LoopKernel::of_one_lane(8)
+        };
+        let spares = SpareRegistersSpec {
+            head_sequence: HeadSequence::Slice,
+            ..compiler(1)
+        };
+        let run = run(&with(spares), &kernel.trace(|i| kernel.head_at(i)), 3);
+        assert_eq!(run.count("injected_heads"), 7);
+        assert_eq!(run.count("injected_arithmetic"), 7 * arithmetic);
+    }
 }
 
 fn any_spares() -> impl Strategy<Value = SpareRegistersSpec> {
@@ -425,26 +281,56 @@ proptest! {
 
     #[test]
     fn prefetches_and_moves_take_the_time_that_they_take_when_written_out(
-        kernel in any_loop(), distance in 1u32..4, is_compiler in any::<bool>(), seed in any::<u64>(),
+        kernel in any_loop(), distance in 1u32..4, is_compiler in any::<bool>(),
+        head_sequence in prop::sample::select(vec![HeadSequence::Offset, HeadSequence::Slice]),
+        address_registers in prop::sample::select(vec![0, 2]), seed in any::<u64>(),
     ) {
         let (spares, first) = if is_compiler {
             (compiler(distance), 1)
         } else {
             (at_once(distance), 2)
         };
+        let spares = SpareRegistersSpec { head_sequence, address_registers, ..spares };
         let wavefronts = 0..kernel.trips.len();
         let steps: Vec<_> = wavefronts
-            .map(|wavefront| kernel.written_out(wavefront, distance, first))
+            .map(|wavefront| kernel.written_out(wavefront, (distance, first), &spares))
             .collect();
-        let expected = run(&spec(), &super::kernel(&steps, 1, 0), seed);
-        let seen = run(&with(spares), &kernel.trace(|i| kernel.head_at(i)), seed);
+        let expected = run(&metered(spec()), &super::kernel(&steps, 1, 0), seed);
+        let seen = run(&metered(with(spares)), &kernel.trace(|i| kernel.head_at(i)), seed);
         prop_assert_eq!(seen.traffic(), expected.traffic());
+        prop_assert_eq!(seen.count("load_wait"), expected.count("load_wait"));
         prop_assert_eq!(&seen.completions, &expected.completions);
         let injected = seen.count("injected_heads") + seen.count("injected_tails")
             + seen.count("injected_arithmetic");
         let instructions = seen.count("wavefront_instructions");
         prop_assert_eq!(instructions + injected, expected.count("wavefront_instructions"));
         prop_assert_eq!(seen.count("slots_issued"), expected.count("slots_issued"));
+    }
+
+    #[test]
+    fn a_meter_of_waits_changes_nothing_and_tells_heads_from_tails(
+        kernel in any_loop(), spares in any_spares(), seed in any::<u64>(),
+    ) {
+        let trace = kernel.trace(|i| kernel.head_at(i));
+        let plain = run(&with(spares), &trace, seed);
+        let seen = run(&metered(with(spares)), &trace, seed);
+        prop_assert_eq!(&seen.requests, &plain.requests);
+        prop_assert_eq!(&seen.completions, &plain.completions);
+        for statistic in &plain.statistics.values {
+            prop_assert_eq!(seen.statistics.get(&statistic.name), Some(&statistic.value));
+        }
+        let [head, tail, other] =
+            ["head", "tail", "other"].map(|role| seen.count(&format!("load_wait_{role}")));
+        prop_assert_eq!(seen.count("load_wait"), head + tail + other);
+        let of = |pc: u32| seen.statistics.counter(&format!("load_wait_loop_pc[{pc}]"));
+        let (of_head, of_tail) = (of(kernel.head()).unwrap(), of(kernel.head() + 3).unwrap_or(0));
+        prop_assert_eq!(of_head + of_tail, head + tail + other);
+        // Before there is a plan, loads have no role.
+        if seen.count("loops_planned") == 0 {
+            prop_assert_eq!(head + tail, 0);
+        } else if spares.is_compiler() {
+            prop_assert!(head <= of_head && tail <= of_tail);
+        }
     }
 
     #[test]

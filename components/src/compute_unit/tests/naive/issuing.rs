@@ -22,7 +22,7 @@ impl Naive {
         outside || local && self.spec.load_store.pipe == MemoryPipe::InOrder
     }
 
-    fn lacks_instruction(&self, wavefront: &Wavefront) -> bool {
+    pub(super) fn lacks_instruction(&self, wavefront: &Wavefront) -> bool {
         self.spec.fetch.is_some() && !wavefront.buffer.has(wavefront.pc() as u32)
     }
 

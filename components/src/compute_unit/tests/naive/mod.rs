@@ -7,6 +7,9 @@ mod issuing;
 mod memories;
 mod readonly_ports;
 mod registers;
+mod waits;
+
+use std::collections::BTreeMap;
 
 use warpweave_trace::{Lanes, Record};
 
@@ -93,6 +96,8 @@ pub(super) struct NaiveLog {
     pub(super) instructions: u64,
     /// Kinds of unit of the issued slots, by the first instruction.
     pub(super) issued: Vec<&'static str>,
+    /// Cycles in which a wavefront waited for one load alone, by its instruction.
+    pub(super) waits: BTreeMap<usize, u64>,
 }
 
 #[derive(Statistics)]
@@ -401,6 +406,7 @@ impl Component for Naive {
         self.take_dispatch(ctx, now);
         self.send_requests(ctx, now);
         self.send_aside(ctx, now);
+        self.count_waits();
         self.accesses_now = 0;
         let schedulers = self.spec.schedulers as usize;
         for step in 0..schedulers {
