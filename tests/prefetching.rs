@@ -22,7 +22,7 @@ fn l1(sets: &[String]) -> (u32, u32) {
     (field("size_bytes: ") / 1024, field("ways: "))
 }
 
-/// PRE-M13: kernel, resident threads, registers, registers to spare, and KiB of L1 that they leave
+/// PRE-M13: kernel, resident threads, registers, registers to spare, then KiB of L1. They are left
 /// without and with those to spare, before rounding to ways of 8 KiB.
 const UNIFIED: [(&str, u32, u32, u32, u32, u32); 7] = [
     ("H-BFS", 1536, 15, 5, 102, 72),
@@ -55,7 +55,7 @@ fn pre_m13_the_l1_of_a_unified_storage_has_what_registers_leave() {
     assert_eq!(l1(&[]), (48, 6));
 }
 
-/// At size T, whose graphs are drawn in no time. `e2_mechanisms.ron` has the claims of `launch.ron`.
+/// Plans at size T, where graphs are small. `e2_mechanisms.ron` has the claims of `launch.ron`.
 #[test]
 fn experiments_of_the_study_can_be_planned() {
     let bench = Bench::new();
