@@ -1,11 +1,14 @@
 //! Checks the affine analysis of whole programs: `analyze affine` and what it verifies.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use warpweave_affine::{AccessKind, LaunchHead, ReuseOptions, analyse};
+use warpweave_affine::{
+    AccessKind, Cause, Cost, LaunchAnalysis, LaunchHead, ReuseOptions, analyse,
+};
 use warpweave_systems::Scenario;
-use warpweave_trace::Program;
+use warpweave_trace::{KernelTrace, Lanes, Program, Space};
 
 use crate::harness::{Bench, scenarios, shown};
 
@@ -53,6 +56,107 @@ fn program(bench: &Bench, workload: &str, sets: &[&str]) -> Arc<Program> {
     scenario.emulate().unwrap().program
 }
 
+/// Costs of the recorded accesses of one instruction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Recorded {
+    least: usize,
+    most: usize,
+    sum: usize,
+    records: usize,
+}
+
+impl Recorded {
+    fn add(known: Option<Self>, cost: usize) -> Self {
+        let known = known.unwrap_or(Self {
+            least: cost,
+            most: cost,
+            sum: 0,
+            records: 0,
+        });
+        Self {
+            least: known.least.min(cost),
+            most: known.most.max(cost),
+            sum: known.sum + cost,
+            records: known.records + 1,
+        }
+    }
+
+    fn of(cost: &Cost) -> Option<(usize, usize, f64)> {
+        Some((cost.least as usize, cost.most as usize, cost.mean()?))
+    }
+
+    fn values(self) -> (usize, usize, f64) {
+        (self.least, self.most, self.sum as f64 / self.records as f64)
+    }
+}
+
+/// Returns the distinct parts of a size that lanes touch.
+fn touched(addresses: &[u64], bytes: u64, size: u64) -> BTreeSet<u64> {
+    let all = addresses
+        .iter()
+        .flat_map(|at| at / size..=(at + bytes - 1) / size);
+    all.collect()
+}
+
+/// Asserts that exact references cost each wavefront what its recorded lanes do: lines, sectors and
+/// cycles of the banks of local memory.
+fn assert_costs(head: &LaunchHead<'_>, kernel: &KernelTrace, analysis: &LaunchAnalysis) {
+    let mut recorded: BTreeMap<u32, [Recorded; 2]> = BTreeMap::new();
+    let mut lanes = Lanes::default();
+    for group in 0..kernel.work_groups() {
+        for wavefront in 0..kernel.wavefronts_per_work_group() {
+            let mut cursor = kernel.cursor(group, wavefront);
+            while let Some(record) = cursor.next(kernel, &mut lanes) {
+                let instruction = &kernel.code.instructions[record.pc as usize];
+                let addresses: Vec<u64> = lanes.iter(record.mask).map(|(_, at)| at).collect();
+                let bytes = u64::from(instruction.access_bytes);
+                let costs = match instruction.space {
+                    _ if addresses.is_empty() => continue,
+                    Space::Global => [128, 32].map(|size| touched(&addresses, bytes, size).len()),
+                    Space::Shared => {
+                        let mut banks = [0; 32];
+                        for word in touched(&addresses, bytes, 4) {
+                            banks[word as usize % 32] += 1;
+                        }
+                        [banks.into_iter().max().unwrap_or(0); 2]
+                    }
+                    _ => continue,
+                };
+                let known = recorded.get(&record.pc).copied();
+                let sums = [0, 1].map(|at| Recorded::add(known.map(|known| known[at]), costs[at]));
+                recorded.insert(record.pc, sums);
+            }
+        }
+    }
+    let expected = |pc: u32, at: usize| recorded.get(&pc).map(|known| known[at].values());
+    let transactions = analysis.transactions(head, 128);
+    for (reference, found) in analysis.references.iter().zip(transactions) {
+        if reference.is_exact() {
+            let found = found.unwrap_or_else(|cause| panic!("{reference:?}: {cause}"));
+            let costs = [found.lines, found.sectors].map(|cost| Recorded::of(&cost));
+            let pc = reference.pc;
+            assert_eq!(costs, [expected(pc, 0), expected(pc, 1)], "{reference:?}");
+        }
+    }
+    let conflicts = analysis.bank_conflicts(head);
+    for (reference, found) in analysis.local.iter().zip(conflicts) {
+        if !reference.is_exact() || reference.kind == AccessKind::Atomic {
+            continue;
+        }
+        match found {
+            Ok(found) => {
+                let expected = expected(reference.pc, 0);
+                assert_eq!(Recorded::of(&found), expected, "{reference:?}");
+            }
+            // Half of the lanes of a wavefront address another variable.
+            Err(cause) => {
+                assert!(matches!(cause, Cause::Variable { .. }), "{cause}");
+                assert_eq!(kernel.code.name, "lud_perimeter");
+            }
+        }
+    }
+}
+
 /// Pins the share of loads and stores whose addresses are exact, over all launches that differ, and
 /// the direction of each kernel's first launch.
 #[test]
@@ -81,12 +185,13 @@ fn regular_programs_access_exactly_what_the_analysis_states() {
                 panic!("{workload}, {}: {violation}", kernel.code.name)
             });
             assert_eq!(verified.skipped, 0, "{workload}");
+            assert_costs(&head, kernel, &analysis);
             let found = analysis.directions(&head, ReuseOptions::default());
             let direction = format!("{} {}", found.direction.name(), found.distance);
-            for reference in &analysis.references {
-                if reference.kind == AccessKind::Atomic {
-                    continue;
-                }
+            let global = analysis.references.iter();
+            let global = global.filter(|at| at.kind != AccessKind::Atomic);
+            let global = global.map(|at| (at, at.kind.name()));
+            for (reference, name) in global.chain(analysis.local.iter().map(|at| (at, "local"))) {
                 let at = match reference.exactness.name() {
                     "exact" => 0,
                     "may" => 1,
@@ -94,7 +199,6 @@ fn regular_programs_access_exactly_what_the_analysis_states() {
                 };
                 let cause = reference.cause().map(ToString::to_string);
                 let cause = cause.unwrap_or_default();
-                let name = reference.kind.name();
                 let row = rows.iter_mut();
                 let row = row
                     .rev()
@@ -121,6 +225,63 @@ fn regular_programs_access_exactly_what_the_analysis_states() {
         }
     }
     shown("affine_coverage", &table);
+}
+
+/// Programs that take seconds to emulate or verify even at their smallest size.
+const LONG: [&str; 5] = [
+    "alignment_device",
+    "mandelbrot_device",
+    "quicksort_device",
+    "radix_sort_device",
+    "sssp",
+];
+
+#[test]
+fn no_access_of_any_workload_lies_where_the_analysis_excludes_it() {
+    let bench = Bench::new();
+    let folder = scenarios().join("workloads");
+    let files = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|file| file.unwrap().path());
+    let mut files: Vec<_> = files
+        .filter(|file| file.extension() == Some("ron".as_ref()))
+        .collect();
+    files.sort();
+    let mut verified = 0;
+    for file in files {
+        let workload = file.file_stem().unwrap().to_string_lossy().into_owned();
+        if LONG.contains(&&*workload) {
+            continue;
+        }
+        let has_sizes = std::fs::read_to_string(&file).unwrap().contains("\"T\":");
+        let sets: &[&str] = match REGULAR.iter().find(|(name, _)| *name == workload) {
+            Some((_, sets)) => sets,
+            None if has_sizes => &["size=\"T\""],
+            None => &[],
+        };
+        let program = program(&bench, &workload, sets);
+        let mut known: Vec<(&KernelTrace, LaunchAnalysis)> = Vec::new();
+        for kernel in &program.kernels {
+            let head = LaunchHead::of(kernel, &program.allocations);
+            let is_equal = |other: &KernelTrace| {
+                Arc::ptr_eq(&other.code, &kernel.code)
+                    && (other.grid, other.block) == (kernel.grid, kernel.block)
+                    && other.arguments == kernel.arguments
+            };
+            let at = known.iter().position(|(other, _)| is_equal(other));
+            let at = at.unwrap_or_else(|| {
+                known.push((kernel, analyse(&head)));
+                known.len() - 1
+            });
+            let agreed = known[at].1.verify(&head, kernel);
+            let agreed = agreed.unwrap_or_else(|violation| {
+                panic!("{workload}, {}: {violation}", kernel.code.name)
+            });
+            assert_eq!(agreed.skipped, 0, "{workload}");
+        }
+        verified += 1;
+    }
+    assert!(verified > 40, "{verified} workloads");
 }
 
 #[test]

@@ -15,6 +15,7 @@ use crate::reference::Reference;
 use crate::state::{self, Meeting, State};
 use crate::symbol::Symbols;
 use crate::value::{self, Predicate, Value};
+use crate::variable;
 
 /// Instructions that an analysis evaluates before it gives up.
 const STEPS_MAX: u64 = 200_000;
@@ -30,7 +31,7 @@ pub(crate) struct Evaluator<'a> {
     pub(crate) decoded: &'a [Decoded],
     pub(crate) flow: &'a Flow,
     pub(crate) symbols: Symbols,
-    /// Global accesses found so far, by instruction.
+    /// Accesses to global and local memory found so far, by instruction.
     pub(crate) references: BTreeMap<usize, Reference>,
     /// Condition of the branch at the end of a block, as last evaluated.
     pub(crate) branches: BTreeMap<usize, Predicate>,
@@ -43,12 +44,14 @@ pub(crate) struct Evaluator<'a> {
 
 impl<'a> Evaluator<'a> {
     pub(crate) fn new(head: &'a LaunchHead<'a>, decoded: &'a [Decoded], flow: &'a Flow) -> Self {
+        let mut symbols = Symbols::of(head.grid, head.block);
+        variable::add(&mut symbols, &head.code.instructions, decoded);
         Self {
             code: head.code,
             head,
             decoded,
             flow,
-            symbols: Symbols::of(head.grid, head.block),
+            symbols,
             references: BTreeMap::new(),
             branches: BTreeMap::new(),
             counters: FxHashMap::default(),

@@ -31,7 +31,8 @@ impl<'a> LaunchHead<'a> {
 
     /// Returns the number of work-groups in the grid.
     pub(crate) fn work_groups(&self) -> u64 {
-        self.grid.iter().map(|&extent| u64::from(extent)).product()
+        let extents = self.grid.iter().map(|&extent| u64::from(extent));
+        extents.fold(1, u64::saturating_mul)
     }
 
     /// Returns the place of a work-group in the grid.

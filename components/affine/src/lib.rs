@@ -1,5 +1,6 @@
-//! Affine analysis of kernels: addresses of loads and stores as sums of indices and loop counters,
-//! and the reuse of lines between work-groups that follows.
+//! Affine analysis of kernels: addresses of loads and stores as sums of indices and loop counters.
+//! The reuse of lines between work-groups, and the lines and bank conflicts of a wavefront's
+//! access, follow.
 //!
 //! ```text
 //!   LaunchHead --> decode, cfg --> eval (step, loops) --> references --> footprints --> directions
@@ -7,6 +8,7 @@
 //!   arguments                      in every block         constraints    work-group     along y
 //!                                                          |
 //!                                                          +---> windows: lines of loops
+//!                                                          +---> costs: lines, bank conflicts
 //! ```
 //!
 //! The analysis reads the instruction table and the head of a launch, never its streams.
@@ -45,15 +47,18 @@
 //! ```
 
 mod access;
+mod address;
 mod arithmetic;
 mod cause;
 mod cfg;
+mod cost;
 mod decode;
 mod domain;
 mod eval;
 mod footprint;
 mod form;
 mod launch;
+mod line_sets;
 mod loop_body;
 mod loops;
 mod points;
@@ -64,15 +69,19 @@ mod state;
 mod step;
 mod symbol;
 mod value;
+mod variable;
 mod verify;
+mod wavefronts;
 mod window;
 mod words;
 
 use warpweave_trace::KernelTrace;
 
 pub use cause::Cause;
+pub use cost::{Cost, Transactions};
 pub use form::{Form, SymbolId};
 pub use launch::LaunchHead;
+pub use line_sets::LineSets;
 pub use loop_body::Loop;
 pub use reference::{AccessKind, Exactness, LaunchAnalysis, Piece, Reference};
 pub use reuse::{Direction, Directions, Reuse, ReuseOptions, Toucher};
@@ -87,8 +96,13 @@ pub fn analyse(head: &LaunchHead<'_>) -> LaunchAnalysis {
     let unknown = |cause: &Cause| {
         let all = head.code.instructions.iter().enumerate();
         let all = all.filter_map(|(pc, at)| Reference::unknown(pc, at, cause.clone()));
+        let is_local = |at: &Reference| {
+            head.code.instructions[at.pc as usize].space == warpweave_trace::Space::Shared
+        };
+        let (local, references) = all.partition(is_local);
         LaunchAnalysis {
-            references: all.collect(),
+            references,
+            local,
             symbols: Symbols::of(head.grid, head.block),
             loops: Vec::new(),
         }
@@ -104,16 +118,16 @@ pub fn analyse(head: &LaunchHead<'_>) -> LaunchAnalysis {
     if let Err(cause) = evaluator.kernel() {
         return unknown(&cause);
     }
-    let mut references = unknown(&Cause::Called).references;
-    for reference in &mut references {
+    let mut analysis = unknown(&Cause::Called);
+    for reference in analysis.references.iter_mut().chain(&mut analysis.local) {
         if let Some(found) = evaluator.references.remove(&(reference.pc as usize)) {
             *reference = found;
         }
     }
     LaunchAnalysis {
-        references,
         loops: Loop::all(&flow, &evaluator.counters),
         symbols: evaluator.symbols,
+        ..analysis
     }
 }
 
@@ -147,6 +161,7 @@ impl LaunchAnalysis {
                 is_cached: true,
                 ..reference.clone()
             }],
+            local: Vec::new(),
             symbols: self.symbols.clone(),
             loops: Vec::new(),
         };
@@ -155,6 +170,35 @@ impl LaunchAnalysis {
             include_stores: true,
         };
         reuse::directions(head, &alone, options)
+    }
+
+    /// Returns the lines that each work-group loads through the first-level cache.
+    ///
+    /// # Errors
+    /// Returns the cause if they are too many to enumerate.
+    pub fn line_sets(&self, head: &LaunchHead<'_>, line_bytes: u32) -> Result<LineSets, Cause> {
+        line_sets::line_sets(head, self, line_bytes)
+    }
+
+    /// Counts the lines, and the sectors of 32 bytes, that a wavefront touches by each reference to
+    /// global memory. The answers are in their order, or say why they are not known.
+    pub fn transactions(
+        &self,
+        head: &LaunchHead<'_>,
+        line_bytes: u32,
+    ) -> Vec<Result<Transactions, Cause>> {
+        let mut left = wavefronts::WORK_MAX;
+        let of =
+            |reference| cost::transactions(head, &self.symbols, reference, line_bytes, &mut left);
+        self.references.iter().map(of).collect()
+    }
+
+    /// Counts the cycles for which a wavefront's access occupies the 32 banks of local memory; 1 is
+    /// no conflict. The answers are in the order of the references, or say why they are not known.
+    pub fn bank_conflicts(&self, head: &LaunchHead<'_>) -> Vec<Result<Cost, Cause>> {
+        let mut left = wavefronts::WORK_MAX;
+        let of = |reference| cost::bank_conflicts(head, &self.symbols, reference, &mut left);
+        self.local.iter().map(of).collect()
     }
 
     /// Returns the bytes that a reference accesses in one work-group.

@@ -1,4 +1,4 @@
-//! References: instructions that access global memory, with the addresses they take.
+//! References: instructions that access global or local memory, with the addresses they take.
 
 use warpweave_trace::{Class, Instruction, ReadPath, Space};
 
@@ -9,18 +9,21 @@ use crate::launch::LaunchHead;
 use crate::loop_body::Loop;
 use crate::symbol::Symbols;
 
-/// Accesses of a launch to global memory.
+/// Accesses of a launch to global and local memory.
 #[derive(Clone, Debug)]
 pub struct LaunchAnalysis {
-    /// Loads, stores and atomics in the order of the code.
+    /// Loads, stores and atomics of global memory in the order of the code.
     pub references: Vec<Reference>,
+    /// Loads, stores and atomics of local memory in the order of the code. Their addresses are
+    /// counted from the place of a variable, if they name one.
+    pub local: Vec<Reference>,
     /// Symbols that the forms use, with their ranges.
     pub symbols: Symbols,
     /// Loops that the analysis has evaluated, outer ones first.
     pub loops: Vec<Loop>,
 }
 
-/// Kind of an access to global memory.
+/// Kind of an access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessKind {
     Load,
@@ -70,7 +73,7 @@ pub struct Piece {
     pub when: Vec<Form>,
 }
 
-/// Instruction that accesses global memory, with its addresses.
+/// Instruction that accesses global or local memory, with its addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
     /// Index of the instruction in the kernel's code.
@@ -112,15 +115,16 @@ impl Reference {
             Class::Atomic => AccessKind::Atomic,
             _ => return None,
         };
-        if instruction.space != Space::Global {
+        if !matches!(instruction.space, Space::Global | Space::Shared) {
             return None;
         }
+        let is_global = instruction.space == Space::Global;
         let path = instruction.hints.path;
         Some(Self {
             pc: pc as u32,
             line: instruction.line,
             kind,
-            is_cached: kind != AccessKind::Atomic && path == ReadPath::Coherent,
+            is_cached: is_global && kind != AccessKind::Atomic && path == ReadPath::Coherent,
             bytes: instruction.access_bytes.into(),
             pieces: Vec::new(),
             exactness: Exactness::Unknown(cause),

@@ -1,4 +1,4 @@
-//! Reuse of lines between work-groups of a row or a column of the grid.
+//! Reuse of lines between work-groups of a row or a column of the grid, or of several planes.
 //!
 //! For each row, every line is looked up with the first work-group that touches it. Rows that are
 //! copies of one another, moved by whole lines, are looked at once.
@@ -93,6 +93,11 @@ pub struct Directions {
     pub along_x: Option<Reuse>,
     /// Farthest reuse within a column of the grid.
     pub along_y: Option<Reuse>,
+    /// Farthest reuse between planes of the grid, by work-groups of equal x and y. It takes no part
+    /// in the direction.
+    pub along_z: Option<Reuse>,
+    /// Reason why reuse between planes is not known.
+    pub unknown_z: Option<Cause>,
     /// Direction of the farther of both; x if they are equal.
     pub direction: Direction,
     /// Farthest distance in work-groups, 0 without a direction.
@@ -151,7 +156,11 @@ pub(crate) fn directions(
     found.causes.sort();
     found.causes.dedup();
     let mut left = LINES_MAX;
-    for axis in [0, 1] {
+    for axis in [0, 1, 2] {
+        // Planes have work of their own, so that they take nothing from the direction.
+        if axis == 2 {
+            left = LINES_MAX;
+        }
         let mut best: Option<Reuse> = None;
         for (_, set) in &mut sets {
             match farthest(head, analysis, set, (axis, options.line_bytes), &mut left) {
@@ -159,16 +168,17 @@ pub(crate) fn directions(
                     let known = best.as_ref().map_or(0, |best| best.distance);
                     best = reuse.filter(|reuse| reuse.distance > known).or(best);
                 }
+                Err(cause) if axis == 2 => found.unknown_z = Some(cause),
                 Err(cause) => {
                     found.is_exact = false;
                     found.causes.push(cause);
                 }
             }
         }
-        if axis == 0 {
-            found.along_x = best;
-        } else {
-            found.along_y = best;
+        match axis {
+            0 => found.along_x = best,
+            1 => found.along_y = best,
+            _ => found.along_z = best.filter(|_| found.unknown_z.is_none()),
         }
     }
     let distance = |reuse: &Option<Reuse>| reuse.as_ref().map_or(0, |reuse| reuse.distance);
@@ -199,17 +209,17 @@ fn farthest(
     left: &mut u64,
 ) -> Result<Option<Reuse>, Cause> {
     let size = i128::from(line_bytes);
-    let other = 1 - axis;
+    let [other, outer] = [[1, 2], [0, 2], [0, 1]][axis];
     let mut best: Option<(u32, i128, [[u32; 3]; 2])> = None;
     let mut seen = BTreeSet::new();
     let extent = head.grid[axis];
     if extent < 2 || parts.is_empty() {
         return Ok(None);
     }
-    for plane in 0..head.grid[2] {
+    for plane in 0..head.grid[outer] {
         for row in 0..head.grid[other] {
             let group = |index: u32| {
-                let mut group = [0, 0, plane];
+                let mut group = [plane; 3];
                 (group[axis], group[other]) = (index, row);
                 group
             };

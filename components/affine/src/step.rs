@@ -12,6 +12,7 @@ use crate::form::Form;
 use crate::state::{self, REGISTERS, State, known};
 use crate::symbol::Symbols;
 use crate::value::{self, Alternative, Known, Obligation, Predicate, Value};
+use crate::variable;
 
 impl Evaluator<'_> {
     /// Evaluates one instruction other than the branch at the end of a block.
@@ -111,11 +112,15 @@ impl Evaluator<'_> {
         if bits == 1 {
             return self.logic(kind, operands, state, line);
         }
+        let pointer = |at: usize| {
+            let operand = operands.get(at).ok_or(Cause::NoOperands)?;
+            self.pointer(operand, bits, state, line)
+        };
         let plain = |a: usize, b: usize| operands.len() == a.max(b) + 1;
         match kind {
-            Kind::Copy if operands.len() == 2 => Ok(Value::Known(value(self, 1)?)),
+            Kind::Copy if operands.len() == 2 => Ok(Value::Known(pointer(1)?)),
             Kind::Add | Kind::Sub if plain(1, 2) => {
-                let (a, b) = (value(self, 1)?, value(self, 2)?);
+                let (a, b) = (pointer(1)?, pointer(2)?);
                 let factor = if kind == Kind::Add { 1 } else { -1 };
                 let sum = |a: &Form, b: &Form| a.plus_times(b, factor);
                 Ok(a.combined(&b, &self.symbols, bits, line, sum))
@@ -134,7 +139,7 @@ impl Evaluator<'_> {
                 let bits = if part == Part::Wide { 2 * bits } else { bits };
                 let product = known(Some(&product), bits, line)?;
                 let added = operands.get(3).ok_or(Cause::NoOperands)?;
-                let added = self.operand(added, bits, state, line)?;
+                let added = self.pointer(added, bits, state, line)?;
                 Ok(product.combined(&added, &self.symbols, bits, line, Form::plus))
             }
             Kind::ShiftLeft | Kind::ShiftRight => {
@@ -236,8 +241,25 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Returns the value of an operand.
+    /// Returns the value of an operand that is no address of a variable. The place of a variable is
+    /// not known, so only sums follow it.
     pub(crate) fn operand(
+        &self,
+        operand: &Operand,
+        bits: u32,
+        state: &State,
+        line: u32,
+    ) -> Result<Known, Cause> {
+        let known = self.pointer(operand, bits, state, line)?;
+        let mut forms = known.list.iter().map(|alternative| &alternative.form);
+        match forms.find_map(|form| self.symbols.variable(form)) {
+            Some(name) => Err(Cause::Variable { name: name.into() }),
+            None => Ok(known),
+        }
+    }
+
+    /// Returns the value of an operand, which may be the address of a variable.
+    fn pointer(
         &self,
         operand: &Operand,
         bits: u32,
@@ -260,6 +282,9 @@ impl Evaluator<'_> {
         let unknown = || Cause::Variable {
             name: name.to_owned(),
         };
+        if let Some(address) = variable::address(&self.symbols, name) {
+            return Ok(address);
+        }
         let (register, axis) = name.split_once('.').ok_or_else(unknown)?;
         let axis = match axis {
             "x" => 0,

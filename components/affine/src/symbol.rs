@@ -13,6 +13,8 @@ pub enum SymbolKind {
     Thread(usize),
     /// Iterations of a loop before the current one; `line` is that of its first instruction.
     Counter { line: u32 },
+    /// Address of a variable that the trace does not place.
+    Variable { name: String },
     /// Integral part of a form divided by a positive number, rounded down.
     Quotient { of: Form, by: i128 },
     /// Value of a register at the start of an iteration, while a loop is being explored.
@@ -35,10 +37,16 @@ pub(crate) struct Symbol {
 pub struct Symbols {
     list: Vec<Symbol>,
     quotients: BTreeMap<(Form, i128), SymbolId>,
+    variables: BTreeMap<String, SymbolId>,
 }
 
 /// Sums below this may be added up without care.
 const MODERATE: i128 = 1 << 100;
+
+/// Highest address that a variable is taken to have.
+const VARIABLE_MAX: i128 = (1 << 48) - 1;
+/// Variables that are followed; addresses of others are not known.
+const VARIABLES_MAX: usize = 256;
 
 /// Index of the first symbol of threads; those of work-groups come before.
 const THREADS: usize = 3;
@@ -67,6 +75,31 @@ impl Symbols {
     /// True if the symbol is the index of a work-group.
     pub(crate) fn is_group(symbol: SymbolId) -> bool {
         (symbol.0 as usize) < THREADS
+    }
+
+    /// Adds a symbol for the address of a variable, if there is none yet.
+    pub(crate) fn add_variable(&mut self, name: &str) {
+        if self.variables.contains_key(name) || self.variables.len() >= VARIABLES_MAX {
+            return;
+        }
+        let name = name.to_owned();
+        let kind = SymbolKind::Variable { name: name.clone() };
+        let symbol = self.add(kind, 0, VARIABLE_MAX);
+        self.variables.insert(name, symbol);
+    }
+
+    /// Returns the symbol for the address of a variable that was added.
+    pub(crate) fn variable_named(&self, name: &str) -> Option<SymbolId> {
+        self.variables.get(name).copied()
+    }
+
+    /// Returns the name of the first variable whose address the form has as a term.
+    pub(crate) fn variable(&self, form: &Form) -> Option<&str> {
+        let mut terms = form.terms.iter();
+        terms.find_map(|&(at, _)| match self.kind(at) {
+            SymbolKind::Variable { name } => Some(&name[..]),
+            _ => None,
+        })
     }
 
     pub(crate) fn add(&mut self, kind: SymbolKind, low: i128, high: i128) -> SymbolId {

@@ -10,8 +10,8 @@
 //!                 ^^^ window of one iteration: a b e are 3 lines of 2 wavefronts
 //! ```
 
+use crate::address::Address;
 use crate::cause::Cause;
-use crate::form::{Form, SymbolId};
 use crate::launch::LaunchHead;
 use crate::loop_body::Loop;
 use crate::reference::{AccessKind, LaunchAnalysis, Piece, Reference};
@@ -188,13 +188,17 @@ impl<'a> Followed<'a> {
         let mut touches = Vec::new();
         for (load, reference) in (0..).zip(loads) {
             for piece in &reference.pieces {
-                let mut address = Address::new(symbols, piece, of)?;
+                let (mut address, counter) = in_loop(symbols, piece, of)?;
                 for wavefront in wavefronts {
                     let own = touches.len();
+                    address.set_group(wavefront.place);
                     for thread in wavefront.threads.0..wavefront.threads.1 {
-                        let at = [thread % x, thread / x % y, thread / x / y];
+                        address.set_thread([thread % x, thread / x % y, thread / x / y]);
                         for iteration in 0..iterations as u32 {
-                            let Some(first) = address.at(wavefront.place, at, iteration) else {
+                            if let Some(counter) = counter {
+                                address.values[counter] = iteration.into();
+                            }
+                            let Some(first) = address.value() else {
                                 continue;
                             };
                             let last = first + i128::from(reference.bytes.max(1)) - 1;
@@ -295,103 +299,27 @@ impl<'a> Followed<'a> {
     }
 }
 
-/// Form whose symbols are replaced by places of values.
-struct Sum {
-    terms: Vec<(usize, i128)>,
-    constant: i128,
-}
-
-impl Sum {
-    fn of(&self, values: &[i128]) -> i128 {
-        let terms = self.terms.iter();
-        let terms = terms.map(|&(place, factor)| factor.saturating_mul(values[place]));
-        terms.fold(self.constant, i128::saturating_add)
-    }
-}
-
-/// Address of a piece as a function of work-group, thread and iteration.
-struct Address {
-    address: Sum,
-    when: Vec<Sum>,
-    /// Places of quotients with what they divide, in the order of their values.
-    quotients: Vec<(usize, Sum, i128)>,
-    /// Values by place: group and thread along x, y, z, the counter, then others.
-    values: Vec<i128>,
-}
-
-/// Place of the counter among the values of an address.
-const COUNTER: usize = 6;
-
-impl Address {
-    /// Prepares a piece in the loop. Loops around it are in the middle of their iterations, or in
-    /// the first if their number is not known.
-    fn new(symbols: &Symbols, piece: &Piece, of: &Loop) -> Option<Self> {
-        let mut forms = piece.when.clone();
-        forms.push(piece.form.clone());
-        symbols.close(&mut forms);
-        let mut others: Vec<SymbolId> = Vec::new();
-        others.extend(
-            forms
-                .iter()
-                .flat_map(|form| form.terms().iter().map(|term| term.0)),
-        );
-        others.sort_unstable();
-        others.dedup();
-        let is_other = |&at: &SymbolId| at != of.counter && at.0 as usize >= COUNTER;
-        others.retain(is_other);
-        let place = |symbol: SymbolId| {
-            if symbol == of.counter {
-                Some(COUNTER)
-            } else if (symbol.0 as usize) < COUNTER {
-                Some(symbol.0 as usize)
-            } else {
-                Some(COUNTER + 1 + others.binary_search(&symbol).ok()?)
-            }
-        };
-        let sum = |form: &Form| {
-            let terms = form.terms().iter();
-            let terms = terms.map(|&(symbol, factor)| Some((place(symbol)?, factor)));
-            Some(Sum {
-                terms: terms.collect::<Option<_>>()?,
-                constant: form.constant(),
-            })
-        };
-        let mut values = vec![0; COUNTER + 1 + others.len()];
-        let mut quotients = Vec::new();
-        for &symbol in &others {
-            let at = place(symbol)?;
-            let known = symbols.get(symbol);
-            match &known.kind {
-                SymbolKind::Quotient { of, by } => quotients.push((at, sum(of)?, *by)),
-                SymbolKind::Counter { .. } if of.around.contains(&symbol) => {
-                    if !known.is_unbounded {
-                        values[at] = i128::midpoint(known.low, known.high);
-                    }
+/// Prepares a piece in a loop, and returns the place of the loop's counter if the address depends
+/// on it. Loops around it are in the middle of their iterations, or in the first if their number is
+/// not known.
+fn in_loop(symbols: &Symbols, piece: &Piece, of: &Loop) -> Option<(Address, Option<usize>)> {
+    let mut address = Address::new(symbols, piece)?;
+    for &symbol in &address.others {
+        let known = symbols.get(symbol);
+        match &known.kind {
+            SymbolKind::Quotient { .. } => {}
+            SymbolKind::Counter { .. } if symbol == of.counter => {}
+            SymbolKind::Counter { .. } if of.around.contains(&symbol) => {
+                if !known.is_unbounded {
+                    let place = address.place(symbol)?;
+                    address.values[place] = i128::midpoint(known.low, known.high);
                 }
-                _ => return None,
             }
+            _ => return None,
         }
-        Some(Self {
-            address: sum(&piece.form)?,
-            when: piece.when.iter().map(sum).collect::<Option<_>>()?,
-            quotients,
-            values,
-        })
     }
-
-    /// Returns the address; `None` where the piece is not accessed.
-    fn at(&mut self, group: [u32; 3], thread: [u64; 3], iteration: u32) -> Option<i128> {
-        for axis in 0..3 {
-            self.values[axis] = group[axis].into();
-            self.values[3 + axis] = thread[axis].into();
-        }
-        self.values[COUNTER] = iteration.into();
-        for (place, of, by) in &self.quotients {
-            self.values[*place] = of.of(&self.values).div_euclid(*by);
-        }
-        let holds = self.when.iter().all(|row| row.of(&self.values) >= 0);
-        holds.then(|| self.address.of(&self.values))
-    }
+    let counter = address.place(of.counter);
+    Some((address, counter))
 }
 
 #[cfg(test)]

@@ -9,14 +9,24 @@ use crate::symbol::{SymbolKind, Symbols};
 
 const AXES: [&str; 3] = ["x", "y", "z"];
 
-/// Writes a piece: the allocation it lies in, its terms, and the condition.
+/// Writes a piece: the allocation it lies in or the variable, its terms, and the condition.
 pub(crate) fn piece(head: &LaunchHead<'_>, symbols: &Symbols, piece: &Piece, bytes: u32) -> String {
     let known = piece.allocation(head, symbols, bytes);
     let known = known.map(|at| &head.allocations[at]);
-    let mut text = known.map_or_else(String::new, |known| known.name.clone());
+    let variable = piece.form.terms().iter().find(|&&(at, factor)| {
+        factor == 1 && matches!(symbols.kind(at), SymbolKind::Variable { .. })
+    });
+    let mut text = match (known, variable) {
+        (Some(known), _) => known.name.clone(),
+        (None, Some(&(symbol, _))) => name(symbols, symbol),
+        (None, None) => String::new(),
+    };
     let rest = piece.form.constant() - known.map_or(0, |known| i128::from(known.base));
     let mut terms = piece.form.clone();
     terms.constant = rest;
+    if let Some(&named) = variable {
+        terms.terms.retain(|&term| term != named);
+    }
     sum(symbols, &terms, &mut text);
     for (at, form) in piece.when.iter().enumerate() {
         text.push_str(if at == 0 { " where " } else { " and " });
@@ -78,6 +88,7 @@ fn name(symbols: &Symbols, symbol: SymbolId) -> String {
             sum(symbols, of, &mut text);
             format!("[({text}) / {by}]")
         }
+        SymbolKind::Variable { name } => name.clone(),
         SymbolKind::Carried => format!("carried{}", symbol.0),
     }
 }

@@ -76,7 +76,7 @@ pub use code::{
 pub use counts::WavefrontCounts;
 pub use cursor::Cursor;
 pub use error::TraceError;
-pub use file::{KernelFileWriter, KernelHead, Storage, TraceFile, TraceWriter};
+pub use file::{KernelFileWriter, KernelHead, Storage, TRACE_MAGIC, TraceFile, TraceWriter};
 pub use kernel::{Attribute, KernelTrace, Parent, TAIL_STREAMS};
 pub use launches::{Child, LaunchGraph};
 pub use list::Places;

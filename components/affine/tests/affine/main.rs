@@ -1,5 +1,7 @@
 //! Affine analysis of kernels written as PTX text.
 
+mod accesses;
+mod costs;
 mod harness;
 mod random;
 mod vectors;

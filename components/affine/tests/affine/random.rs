@@ -1,138 +1,19 @@
 //! Random kernels: what the analysis states agrees with the emulator, and no code makes it panic.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use warpweave_affine::{Direction, LaunchHead, ReuseOptions, analyse};
+use warpweave_affine::{Direction, LaunchHead, ReuseOptions, Toucher, analyse};
 use warpweave_trace::{
     Class, Code, Guard, Instruction, KernelTrace, Lanes, Operand, Record, RegisterSet, Space,
 };
 
+use crate::accesses::{access, text};
 use crate::harness::{Case, case};
 
-/// Global accesses of one load: coefficients of bx, by, tx, ty and a loop counter, and a constant.
-#[derive(Clone, Debug)]
-pub(crate) struct Access {
-    pub(crate) factors: [i32; 5],
-    pub(crate) constant: i32,
-    /// Guard: a comparison of a sum with a number, and the way it is computed.
-    pub(crate) guard: Option<(u8, i32)>,
-    /// Operation on the index: none, mask, division, remainder, minimum.
-    pub(crate) twist: u8,
-    pub(crate) trips: u32,
-    pub(crate) is_store: bool,
-}
-
-pub(crate) fn access() -> impl Strategy<Value = Access> {
-    let factor = || prop_oneof![Just(0), Just(1), Just(16), Just(33), -5..40_i32];
-    let factors = [factor(), factor(), factor(), factor(), factor()];
-    let guard = proptest::option::of((0..8_u8, -3..40_i32));
-    (
-        factors,
-        0..300_i32,
-        guard,
-        0..7_u8,
-        1..5_u32,
-        proptest::bool::ANY,
-    )
-        .prop_map(
-            |(factors, constant, guard, twist, trips, is_store)| Access {
-                factors,
-                constant,
-                guard,
-                twist,
-                trips,
-                is_store,
-            },
-        )
-}
-
-/// Writes one access as PTX; `number` makes its labels unique.
-fn text(access: &Access, number: usize) -> String {
-    let mut body = format!("mov.u32 %r2, 0; loop{number}:\n");
-    let [bx, by, tx, ty, k] = access.factors;
-    // Far enough from 0 that no index is negative.
-    let constant = access.constant + 4000;
-    let _ = writeln!(
-        body,
-        "mad.lo.s32 %r1, %bx, {bx}, {constant}; mad.lo.s32 %r1, %by, {by}, %r1; mad.lo.s32 %r1, %tx, {tx}, %r1;
-         mad.lo.s32 %r1, %ty, {ty}, %r1; mad.lo.s32 %r1, %r2, {k}, %r1;"
-    );
-    match access.twist {
-        1 => body += "and.b32 %r1, %r1, 1023;\n",
-        2 => body += "div.u32 %r1, %r1, 3;\n",
-        3 => body += "rem.u32 %r1, %r1, 100;\n",
-        4 => body += "min.s32 %r1, %r1, 4100;\n",
-        5 => body += "setp.lt.s32 %p2, %r1, 4050; selp.b32 %r1, 17, %r1, %p2;\n",
-        6 => body += "and.b32 %r3, %r1, -8; and.b32 %r4, %tx, 7; or.b32 %r1, %r3, %r4;\n",
-        _ => {}
-    }
-    let sum = "mad.lo.u32 %r5, %bx, 8, %tx;";
-    let end = format!("skip{number}");
-    match access.guard {
-        None => {}
-        Some((0, n)) => {
-            let _ = writeln!(body, "{sum} setp.ge.s32 %p1, %r5, {n}; @%p1 bra {end};");
-        }
-        Some((1, n)) => {
-            let _ = writeln!(body, "{sum} setp.ne.u32 %p1, %r5, {n}; @!%p1 bra {end};");
-        }
-        Some((2, n)) => {
-            let _ = writeln!(body, "setp.eq.u32 %p1, %ty, {n}; @%p1 bra {end};");
-        }
-        Some((3, n)) => {
-            // Inside a range by one unsigned comparison.
-            let _ = writeln!(
-                body,
-                "{sum} sub.u32 %r6, %r5, 5; setp.gt.u32 %p1, %r6, {}; @%p1 bra {end};",
-                n.abs()
-            );
-        }
-        Some((4, n)) => {
-            let _ = writeln!(
-                body,
-                "sub.s32 %r6, %tx, 3; sub.s32 %r7, %ty, 1; or.b32 %r6, %r6, %r7; setp.lt.s32 %p1, %r6, 0; @%p1 bra {end};
-                 setp.gt.s32 %p1, %bx, {n}; @%p1 bra {end};"
-            );
-        }
-        Some((5, n)) => {
-            let _ = writeln!(
-                body,
-                "{sum} setp.lt.u32 %p1, %tx, %ty; setp.gt.or.s32 %p1, %r5, {n}, %p1; @%p1 bra {end};"
-            );
-        }
-        Some((6, n)) => {
-            let _ = writeln!(
-                body,
-                "sub.s32 %r6, %tx, {n}; or.b32 %r6, %r6, %ty; or.b32 %r6, %r6, %bx; setp.eq.s32 %p1, %r6, 0; @%p1 bra {end};"
-            );
-        }
-        Some((_, n)) => {
-            let _ = writeln!(
-                body,
-                "max.u32 %r6, %tx, %r2; setp.lt.and.u32 %p1|%p3, %r6, {}, %p0; @!%p1 bra {end};",
-                n.abs()
-            );
-        }
-    }
-    let action = if access.is_store {
-        "st.global.u32 [%rd1], %r2;"
-    } else {
-        "ld.global.u32 %r9, [%rd1];"
-    };
-    let _ = writeln!(
-        body,
-        "mul.wide.u32 %rd1, %r1, 4; add.s64 %rd1, %in, %rd1; {action}
-         {end}: add.u32 %r2, %r2, 1; setp.ne.s32 %p1, %r2, {}; @%p1 bra loop{number};",
-        access.trips
-    );
-    body
-}
-
-/// Farthest reuse along x and y by brute force over the recorded accesses.
-fn observed(case: &Case, line_bytes: u64) -> [u32; 2] {
+/// Farthest reuse along x, y and z by brute force over the recorded accesses.
+fn observed(case: &Case, line_bytes: u64) -> [u32; 3] {
     let mut rows: BTreeMap<[u64; 4], BTreeSet<u32>> = BTreeMap::new();
     let mut lanes = Lanes::default();
     let kernel = &case.trace;
@@ -149,12 +30,13 @@ fn observed(case: &Case, line_bytes: u64) -> [u32; 2] {
                         let [u, v, w] = [x, y, z].map(u64::from);
                         rows.entry([0, line, v, w]).or_default().insert(x);
                         rows.entry([1, line, u, w]).or_default().insert(y);
+                        rows.entry([2, line, u, v]).or_default().insert(z);
                     }
                 }
             }
         }
     }
-    let mut farthest = [0; 2];
+    let mut farthest = [0; 3];
     for (key, touched) in rows {
         let spread = touched.last().unwrap_or(&0) - touched.first().unwrap_or(&0);
         let axis = key[0] as usize;
@@ -179,7 +61,7 @@ proptest! {
     #[test]
     fn the_addresses_of_random_kernels_are_those_that_the_emulator_records(
         accesses in proptest::collection::vec(access(), 1..4),
-        grid in [1..5_u32, 1..4_u32],
+        grid in [1..5_u32, 1..4_u32, 1..4_u32],
         block in (prop_oneof![Just(8_u32), Just(16), 1..20_u32], 1..5_u32),
         line_bytes in prop_oneof![Just(32_u32), Just(128)],
     ) {
@@ -187,17 +69,23 @@ proptest! {
         for (number, access) in accesses.iter().enumerate() {
             body += &text(access, number);
         }
-        let [gx, gy] = grid;
         let (bx, by) = block;
-        let case = case(&body, [gx, gy, 2], [bx, by, 1], [7, 9]);
+        let case = case(&body, grid, [bx, by, 1], [7, 9]);
         case.assert_exact();
         let found = case.directions(line_bytes, false);
         let distance = |reuse: &Option<warpweave_affine::Reuse>| {
-            reuse.as_ref().map_or(0, |reuse| reuse.distance)
+            let apart = |[from, to]: &[Toucher; 2]| {
+                let axes = from.work_group.iter().zip(to.work_group);
+                axes.map(|(from, to)| from.abs_diff(to)).sum::<u32>()
+            };
+            reuse.as_ref().map_or(0, |reuse| {
+                assert_eq!(reuse.witness.as_deref().map(apart), Some(reuse.distance));
+                reuse.distance
+            })
         };
-        prop_assert!(found.is_exact);
+        prop_assert!(found.is_exact && found.unknown_z.is_none());
         prop_assert_eq!(
-            [distance(&found.along_x), distance(&found.along_y)],
+            [&found.along_x, &found.along_y, &found.along_z].map(distance),
             observed(&case, line_bytes.into()),
             "{}", body
         );
@@ -223,13 +111,18 @@ proptest! {
         for direction in [Direction::RoundRobin, Direction::AlongX, Direction::AlongY] {
             analysis.windows(&head, direction, 128);
         }
-        for reference in &analysis.references {
+        for line_bytes in [16, 128, 1 << 31] {
+            analysis.transactions(&head, line_bytes);
+            let _ = analysis.line_sets(&head, line_bytes);
+        }
+        analysis.bank_conflicts(&head);
+        for reference in analysis.references.iter().chain(&analysis.local) {
             let _ = analysis.words(&head, reference);
         }
     }
 }
 
-const OPCODES: [(&str, Class); 37] = [
+const OPCODES: [(&str, Class); 39] = [
     ("mov.u32", Class::IntAdd),
     ("mov.u64", Class::IntAdd),
     ("cvta.to.global.u64", Class::IntAdd),
@@ -264,6 +157,8 @@ const OPCODES: [(&str, Class); 37] = [
     ("cvt.s32.s64", Class::Convert),
     ("ld.global.u32", Class::Load),
     ("st.global.v2.u32", Class::Store),
+    ("ld.shared.u8", Class::Load),
+    ("st.shared.u32", Class::Store),
     ("ld.param.u64", Class::Load),
     ("bra", Class::Branch),
     ("ret", Class::Exit),
@@ -276,7 +171,7 @@ fn operand() -> impl Strategy<Value = Operand> {
         1 => (0..3_u16).prop_map(Operand::NotPredicate),
         3 => prop_oneof![-4..70_i64, any::<i64>()].prop_map(Operand::Immediate),
         1 => (0..32_u32).prop_map(Operand::Argument),
-        2 => prop_oneof![Just("%tid.x"), Just("%ctaid.y"), Just("%ntid.z"), Just("%laneid")]
+        2 => prop_oneof![Just("%tid.x"), Just("%ctaid.y"), Just("%ntid.z"), Just("%laneid"), Just("[tile+4]"), Just("tile")]
             .prop_map(|name| Operand::Symbol(name.to_owned())),
     ]
 }
@@ -290,6 +185,10 @@ fn instruction() -> impl Strategy<Value = Instruction> {
             let mut instruction = Instruction::new(opcode, class);
             if opcode.contains("global.") && class != Class::IntAdd {
                 instruction = instruction.accessing(Space::Global, 4);
+            }
+            if opcode.contains("shared.") {
+                let bytes = if opcode.ends_with('8') { 1 } else { 4 };
+                instruction = instruction.accessing(Space::Shared, bytes);
             }
             if opcode.contains("param") {
                 instruction.space = Space::Param;
@@ -335,6 +234,8 @@ fn products_of_128_bits_and_grids_of_the_greatest_extent_are_answered() {
     for reference in &analysis.references {
         analysis.own_directions(&head, reference, 32);
     }
+    assert_eq!(analysis.transactions(&head, 128).len(), 3);
+    assert!(analysis.line_sets(&head, 128).is_err());
 }
 
 #[test]

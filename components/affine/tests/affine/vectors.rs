@@ -158,7 +158,16 @@ fn reuse_between_planes_is_no_reuse_along_x_or_y() {
     let index =
         "mad.lo.u32 %r1, %r2, 2, %by; mad.lo.u32 %r1, %r1, 4, %bx; mad.lo.u32 %r1, %r1, 32, %tx;";
     let body = format!("mov.u32 %r2, %bz; {index} {LOAD} add.u32 %r2, %bz, 1; {index} {LOAD}");
-    assert_reuse(&case(&body, [4, 2, 3], [32, 1, 1], [0; 2]), 128, [0, 0]);
+    let planes = case(&body, [4, 2, 3], [32, 1, 1], [0; 2]);
+    assert_reuse(&planes, 128, [0, 0]);
+    let found = planes.directions(128, false);
+    assert_eq!(found.direction, Direction::RoundRobin);
+    let along_z = found.along_z.expect("reuse by the plane before");
+    let [from, to] = along_z.witness.as_deref().expect("a witness");
+    assert_eq!(
+        (along_z.distance, from.work_group, to.work_group),
+        (1, [0; 3], [0, 0, 1])
+    );
 }
 
 #[test]

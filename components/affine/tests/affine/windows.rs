@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use warpweave_affine::{Direction, LoopWindows};
 use warpweave_trace::{Class, Lanes, Space};
 
+use crate::accesses::{Access, access, index};
 use crate::harness::{Case, case};
-use crate::random::{Access, access};
 use crate::vectors::{LOAD, product};
 
 /// Loop of 8 iterations whose wavefronts touch `lines` lines of their own in each.
@@ -194,20 +194,7 @@ fn a_loop_with_more_loads_than_are_followed_has_no_entry() {
 fn text(accesses: &[Access], trips: u32) -> String {
     let mut body = String::from("mov.u32 %r2, 0; loop:\n");
     for access in accesses {
-        let [bx, by, tx, ty, k] = access.factors;
-        let constant = access.constant + 4000;
-        let _ = writeln!(
-            body,
-            "mad.lo.s32 %r1, %bx, {bx}, {constant}; mad.lo.s32 %r1, %by, {by}, %r1; mad.lo.s32 %r1, %tx, {tx}, %r1;
-             mad.lo.s32 %r1, %ty, {ty}, %r1; mad.lo.s32 %r1, %r2, {k}, %r1;"
-        );
-        match access.twist {
-            1 => body += "and.b32 %r1, %r1, 1023;\n",
-            2 => body += "div.u32 %r1, %r1, 3;\n",
-            3 => body += "rem.u32 %r1, %r1, 100;\n",
-            4 => body += "min.s32 %r1, %r1, 4100;\n",
-            _ => {}
-        }
+        body += &index(access);
         let (sum, least) = access.guard.unwrap_or((0, -1));
         let sum = ["%tx", "%r2", "%ty", "%bx"][usize::from(sum) % 4];
         let least = least % 6;

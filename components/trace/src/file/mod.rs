@@ -21,8 +21,11 @@ use crate::kernel::Geometry;
 use crate::program::ProgramHead;
 use crate::{Attribute, Code, ContentHash, Parent, Program, TraceError, WavefrontCounts};
 
+/// First bytes of every trace file.
+pub const TRACE_MAGIC: [u8; 8] = *b"WWTRACE\n";
+
 static LAYOUT: Layout = Layout {
-    magic: *b"WWTRACE\n",
+    magic: TRACE_MAGIC,
     version: 4,
     what: "a program trace",
     again: "record the trace again",
