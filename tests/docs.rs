@@ -104,6 +104,35 @@ fn the_commands_for_a_kernel_of_ones_own_work() {
 }
 
 #[test]
+fn the_commands_of_the_search_for_a_mapping_run_and_its_first_table_takes_fewer_cycles() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let tables = folder.path().join("tables").display().to_string();
+    let table = format!("work_groups=\"{tables}/1.ron\"");
+    let mut cycles = Vec::new();
+    for line in blocks("docs/mapping.md", "sh").concat().lines() {
+        let words = line.split_whitespace().map(|word| word.trim_matches('\''));
+        let words = words.map(|word| match word {
+            "tables" => &tables,
+            "work_groups=\"../tables/1.ron\"" => &table,
+            word => word,
+        });
+        let mut words: Vec<&str> = words.skip(1).collect();
+        if words[0] == "run" {
+            words.extend(["--quiet", "--format", "csv"]);
+            let report = succeeds(&words);
+            let mut lines = report.lines();
+            let found = lines.find_map(|line| line.strip_prefix("kernel[0],demosaic,cycles,"));
+            let found = found.expect("cycles of the kernel");
+            let found = found.split(',').next().expect("a number");
+            cycles.push(found.parse::<u64>().expect("a number"));
+        } else {
+            assert!(succeeds(&words).contains("lines fetched"), "{line}");
+        }
+    }
+    assert!(cycles.len() == 2 && cycles[1] < cycles[0], "{cycles:?}");
+}
+
+#[test]
 fn the_overrides_shown_in_the_readme_fit() {
     let blocks = blocks("README.md", "sh").concat();
     let runs = blocks.lines().filter(|line| line.contains("--set"));

@@ -1,14 +1,19 @@
 //! The machine of the mapping study: its variants, its locality plans and its experiments.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use warpweave_affine::{AccessKind, LaunchAnalysis, LaunchHead, analyse};
 use warpweave_components::locality_plan::{Direction, LaunchLocality, LocalityPlan, LoopPlan};
+use warpweave_framework::{EngineOptions, Order};
 use warpweave_systems::host_program::Executed;
+use warpweave_systems::mappings::search;
 use warpweave_systems::{Machine, Scenario, Simulated, Status, locality, standard_registry};
+use warpweave_trace::{KernelTrace, Lanes};
 
-use crate::harness::{Bench, scenarios};
+use crate::harness::{Bench, scenarios, shown};
 
 /// Scenario of a workload on the machine, in a folder that may hold a plan.
 fn scenario(bench: &Bench, workload: &str, sets: &[&str]) -> Scenario {
@@ -223,6 +228,297 @@ fn a_plan_that_was_written_is_the_one_that_is_computed() {
     let (read, computed) = (mapped("\"plan.local\""), mapped("Compute"));
     assert_eq!(read.statistics, computed.statistics);
     assert_eq!(total(&read, "WorkGroupScheduler", "launches_along_y"), 1);
+}
+
+fn table_refused(text: &str) -> String {
+    let bench = Bench::new();
+    bench.write("table.ron", text);
+    let sets = [
+        "work_groups=\"table.ron\"",
+        "params.placement=Mapped(by: Table)",
+    ];
+    let scenario = match loaded(&bench, "neighbour_add_y", &sets) {
+        Err(said) => return said,
+        Ok(scenario) => scenario,
+    };
+    let executed = scenario.emulate().unwrap();
+    let machine = Machine::of(&scenario, &standard_registry(), &executed.program);
+    machine
+        .err()
+        .map_or_else(String::new, |problems| problems.to_string())
+}
+
+#[test]
+fn a_table_of_work_groups_that_is_wrong_is_refused_at_its_line_with_what_was_expected() {
+    let units = |units: &str| {
+        format!("WorkGroups(\n  tables: [\n    (launches: [0],\n     units: {units}),\n  ],\n)\n")
+    };
+    for (text, place, message) in [
+        (
+            units("[[0, 1], [1]]"),
+            "table.ron:4:23",
+            "work-group 1 occurs twice, expected once",
+        ),
+        (
+            units("[[0, 7], [1]]"),
+            "table.ron:4:18",
+            "their numbers are 0 to 2, found 7",
+        ),
+        (units("[[0, -1]]"), "table.ron:4:18", "-1"),
+        (units("[[0, one]]"), "table.ron:4:18", "one"),
+        (
+            units("[[0]]").replace("units", "unit"),
+            "table.ron:4:6",
+            "units",
+        ),
+        (
+            units("[[0]]").replace("[0],", "[0, 0],"),
+            "table.ron:3:20",
+            "launch 0 has two tables",
+        ),
+        ("System()".to_owned(), "table.ron:1:1", "WorkGroups"),
+        ("WorkGroups(".to_owned(), "table.ron:1:", "WorkGroups"),
+    ] {
+        let said = table_refused(&text);
+        assert!(
+            said.contains(place) && said.contains(message),
+            "{text}{said}"
+        );
+    }
+    let many = units(&format!("{:?}", vec![[0; 0]; 16]));
+    let said = table_refused(&many);
+    let message = "by: the table of launch 0 has 16 units, but there are 15";
+    assert!(said.contains(message), "{said}");
+    let sets = ["work_groups=\"nowhere.ron\""];
+    let absent = loaded(&Bench::new(), "transpose", &sets).err().unwrap();
+    assert!(absent.contains("No such file"), "{absent}");
+}
+
+#[test]
+fn a_launch_of_another_size_than_its_table_fails_and_one_without_a_table_is_placed_in_turn() {
+    let bench = Bench::new();
+    let sets = [
+        "work_groups=\"table.ron\"",
+        "params.placement=Mapped(by: Table)",
+    ];
+    bench.write(
+        "table.ron",
+        "WorkGroups(tables: [(launches: [5], units: [[0]])])",
+    );
+    let other = run(&scenario(&bench, "neighbour_add_y", &sets));
+    assert_eq!(
+        total(&other, "WorkGroupScheduler", "launches_round_robin"),
+        1
+    );
+    bench.write(
+        "table.ron",
+        "WorkGroups(tables: [(launches: [0], units: [[0]])])",
+    );
+    scenario(&bench, "neighbour_add_y", &sets);
+    let sets = sets.iter().flat_map(|set| ["--set", set]);
+    let arguments: Vec<&str> = ["run", "--quiet", "program.ron"]
+        .into_iter()
+        .chain(sets)
+        .collect();
+    let ended = bench.warpweave(&arguments);
+    let message = "the table of launch 0 has 1 work-groups, but kernel `neighbour_add` has";
+    assert!(
+        ended.code != 0 && ended.err.contains(message),
+        "{}",
+        ended.err
+    );
+}
+
+/// Lines that each work-group of a launch was recorded to load.
+fn loaded_lines(kernel: &KernelTrace, analysis: &LaunchAnalysis) -> Vec<BTreeSet<u64>> {
+    let mut lanes = Lanes::default();
+    let is_load = |pc: u32| {
+        let mut loads = analysis.references.iter();
+        loads.any(|at| at.pc == pc && at.is_cached && at.kind == AccessKind::Load)
+    };
+    let of_group = |group: u32| {
+        let mut lines = BTreeSet::new();
+        for wavefront in 0..kernel.wavefronts_per_work_group() {
+            let mut cursor = kernel.cursor(group, wavefront);
+            while let Some(record) = cursor.next(kernel, &mut lanes) {
+                if is_load(record.pc) {
+                    lines.extend(lanes.iter(record.mask).map(|(_, address)| address / 128));
+                }
+            }
+        }
+        lines
+    };
+    (0..kernel.work_groups()).map(of_group).collect()
+}
+
+#[test]
+fn the_lines_that_a_search_predicts_are_those_of_the_recorded_loads_in_its_order() {
+    for workload in ["demosaic", "neighbour_add_y", "matrix_product_global"] {
+        let executed = scenario(&Bench::new(), workload, &[]).emulate().unwrap();
+        let kernel = &executed.program.kernels[0];
+        let head = LaunchHead::of(kernel, &executed.program.allocations);
+        let analysis = analyse(&head);
+        let sets = analysis.line_sets(&head, 128).unwrap();
+        assert!(sets.is_exact && sets.causes.is_empty(), "{workload}");
+        let lines = loaded_lines(kernel, &analysis);
+        let all: BTreeSet<u64> = lines.iter().flatten().copied().collect();
+        assert_eq!(sets.count as usize, all.len(), "{workload}");
+        let found = search(&sets, head.grid, 4, 3, 100).unwrap();
+        assert!(found.best.is_sorted_by_key(|scored| scored.score));
+        assert!(found.best[0].score <= found.in_turn);
+        for scored in &found.best {
+            let mut fetched = 0;
+            for order in &scored.orders {
+                for (at, &group) in order.iter().enumerate() {
+                    let before = &order[at.saturating_sub(2)..at];
+                    let is_held = |line: &&u64| {
+                        before
+                            .iter()
+                            .any(|&other| lines[other as usize].contains(line))
+                    };
+                    let own = &lines[group as usize];
+                    fetched += (own.len() - own.iter().filter(is_held).count()) as u64;
+                }
+            }
+            assert_eq!(
+                scored.score.fetched, fetched,
+                "{workload}, {}",
+                scored.mapping
+            );
+        }
+    }
+}
+
+#[test]
+fn a_search_shows_its_best_mappings_and_writes_tables_that_the_machine_runs() {
+    let bench = Bench::new();
+    scenario(&bench, "neighbour_add_y", &[]);
+    let analyze = [
+        "--quiet",
+        "analyze",
+        "mapping",
+        "program.ron",
+        "--units",
+        "15",
+    ];
+    let searched = bench.warpweave(&[&analyze[..], &["--resident", "4", "--tables", "t"]].concat());
+    assert_eq!(searched.code, 0, "{}", searched.err);
+    shown("mapping_search", &searched.out);
+    let again = bench.warpweave(&[&analyze[..], &["--tables", "t"]].concat());
+    assert!(again.refusal().contains("t already exists"));
+    for rank in 1..=4 {
+        let table = format!("work_groups=\"t/{rank}.ron\"");
+        let run = run(&scenario(
+            &bench,
+            "neighbour_add_y",
+            &[&table, "params.placement=Mapped(by: Table)"],
+        ));
+        let of = |name| total(&run, "WorkGroupScheduler", name);
+        assert_eq!(
+            (of("launches_by_table"), of("work_groups_dispatched")),
+            (1, 64)
+        );
+    }
+    let csv = bench.warpweave(&[&analyze[..], &["--format", "csv"]].concat());
+    assert_eq!(csv.out.lines().count(), 6, "{}", csv.out);
+    let json = bench.warpweave(&[&analyze[..], &["--format", "json"]].concat());
+    let mappings = &json.json()["launches"][0]["mappings"];
+    assert_eq!(mappings.as_array().unwrap().len(), 5);
+    // No load has a known address.
+    scenario(&bench, "suffix_match", &[]);
+    let unknown = bench.warpweave(&analyze);
+    assert!(
+        unknown
+            .out
+            .contains("not searched: address depends on data loaded"),
+        "{}",
+        unknown.out
+    );
+}
+
+/// Both policies at once, on a program that is mapped along y, and on one whose loop is grouped.
+const BOTH: [(&str, &str); 2] = [
+    ("neighbour_add_y", "launches_along_y"),
+    ("suffix_match", "scheduler0_loops_entered"),
+];
+
+const POLICIES: [&str; 3] = [
+    "locality=Compute",
+    "params.placement=Mapped",
+    "params.wavefronts=Programmed(scope: Along)",
+];
+
+#[test]
+fn mapped_and_grouped_programs_give_the_same_bits_on_any_number_of_threads_and_in_any_order() {
+    for (workload, counter) in BOTH {
+        let scenario = scenario(&Bench::new(), workload, &POLICIES);
+        let executed = scenario.emulate().unwrap();
+        let run = |options: EngineOptions| {
+            let machine = Machine::of(&scenario, &standard_registry(), &executed.program);
+            let mut machine = machine.unwrap_or_else(|problems| panic!("{problems}"));
+            machine.set_options(options);
+            machine.simulate(&Arc::new(AtomicBool::new(false)), &mut |_| {})
+        };
+        let usual = run(EngineOptions::default());
+        let kinds = ["WorkGroupScheduler", "ComputeUnit"];
+        let counted: u64 = kinds.iter().map(|kind| total(&usual, kind, counter)).sum();
+        assert!(counted > 0, "{workload}");
+        for threads in [2, 3, 4, 8] {
+            let options = EngineOptions {
+                threads,
+                ..EngineOptions::default()
+            };
+            let divided = run(options);
+            assert_eq!(
+                divided.cycles, usual.cycles,
+                "{workload}: {threads} threads"
+            );
+            assert!(
+                divided.statistics == usual.statistics,
+                "{workload}: {threads} threads"
+            );
+        }
+        let shuffled = run(EngineOptions {
+            order: Order::Shuffled { seed: 3 },
+            sleeping: false,
+            ..EngineOptions::default()
+        });
+        assert_eq!(shuffled.cycles, usual.cycles, "{workload}");
+        assert!(shuffled.statistics == usual.statistics, "{workload}");
+    }
+}
+
+#[test]
+fn mapped_and_grouped_programs_end_alike_when_they_are_resumed_at_quarters() {
+    for (workload, _) in BOTH {
+        let bench = Bench::new();
+        scenario(&bench, workload, &[]);
+        let run = |more: &[&str]| {
+            let sets = POLICIES.iter().flat_map(|set| ["--set", set]);
+            let arguments = ["run", "--quiet", "program.ron", "--format", "csv"];
+            let arguments: Vec<&str> = arguments.into_iter().chain(sets).collect();
+            let ended = bench.warpweave(&[&arguments[..], more].concat());
+            assert_eq!(ended.code, 0, "{}", ended.err);
+            ended.out
+        };
+        let straight = run(&[]);
+        let cycles = straight
+            .lines()
+            .find_map(|line| line.strip_prefix("run,,cycles,"));
+        let cycles: u64 = cycles.unwrap().split(',').next().unwrap().parse().unwrap();
+        let quarters = [1, 2, 3].map(|quarter| (quarter * cycles / 4).to_string());
+        let saved = run(&[
+            "--checkpoint",
+            "{cycle}.wwc",
+            "--checkpoint-at",
+            &quarters.join(","),
+        ]);
+        assert_eq!(saved, straight, "{workload}");
+        for cycle in quarters {
+            let resumed = run(&["--resume", &format!("{cycle}.wwc")]);
+            assert_eq!(resumed, straight, "{workload} from cycle {cycle}");
+        }
+    }
 }
 
 #[test]

@@ -34,3 +34,4 @@ pub mod reuse_monitor;
 pub mod reuse_profile;
 pub mod roles;
 pub mod work_group_scheduler;
+pub mod work_group_table;

@@ -13,6 +13,7 @@ pub mod energy;
 pub mod host_program;
 mod limits;
 pub mod locality;
+pub mod mappings;
 pub mod profile;
 mod registry;
 pub mod report;

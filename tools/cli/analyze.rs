@@ -13,9 +13,9 @@ use warpweave_systems::profile;
 use warpweave_systems::report::CsvTable;
 use warpweave_trace::TraceFile;
 
-use crate::affine;
 use crate::arguments::power_of_two;
 use crate::outcome::{CommandResult, Failure, to_stdout};
+use crate::{affine, mapping};
 
 /// Width of a full bar, in characters.
 const BAR: usize = 20;
@@ -26,6 +26,8 @@ pub(crate) enum AnalyzeCommand {
     Reuse(ReuseArguments),
     /// Derive addresses of loads and stores from the code, and the reuse between work-groups.
     Affine(affine::Arguments),
+    /// Search for mappings of work-groups to compute units that fetch few lines, by the code.
+    Mapping(mapping::Arguments),
 }
 
 #[derive(clap::Args)]
@@ -71,6 +73,7 @@ pub(crate) fn analyze(command: &AnalyzeCommand, budget: &Budget) -> CommandResul
     match command {
         AnalyzeCommand::Reuse(arguments) => reuse(arguments, budget),
         AnalyzeCommand::Affine(arguments) => affine::affine(arguments, budget),
+        AnalyzeCommand::Mapping(arguments) => mapping::mapping(arguments, budget),
     }
 }
 

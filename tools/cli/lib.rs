@@ -21,6 +21,7 @@ mod experiment;
 mod fields;
 mod host;
 mod list;
+mod mapping;
 mod memory;
 mod new;
 mod outcome;

@@ -18,7 +18,7 @@ use super::{Elaborator, take_field};
 use crate::address::{Pattern, field_path_of};
 
 /// Names that overrides use for something other than an instance.
-const RESERVED: [&str; 11] = [
+const RESERVED: [&str; 12] = [
     "clocks",
     "workload",
     "params",
@@ -26,6 +26,7 @@ const RESERVED: [&str; 11] = [
     "emulation",
     "profile",
     "locality",
+    "work_groups",
     "region",
     "seed",
     "size",

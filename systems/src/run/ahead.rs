@@ -41,7 +41,9 @@ impl EmulationAhead {
         let Work::Workload(program) = &scenario.work else {
             return None;
         };
-        let has_artefacts = scenario.profile.is_some() || scenario.locality.is_some();
+        let has_artefacts = scenario.profile.is_some()
+            || scenario.locality.is_some()
+            || scenario.work_groups.is_some();
         if scenario.region.is_some() || has_artefacts {
             return None;
         }

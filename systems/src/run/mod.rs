@@ -32,6 +32,7 @@ use warpweave_components::launch_unit::LaunchUnit;
 use warpweave_components::locality_plan::LocalityPlan;
 use warpweave_components::reuse_profile::ReuseProfile;
 use warpweave_components::roles;
+use warpweave_components::work_group_table::WorkGroupTable;
 use warpweave_files::{Ledger, OutputError};
 use warpweave_framework::verify::Checks;
 use warpweave_framework::{
@@ -128,6 +129,7 @@ pub fn empty_environment() -> Environment {
     let mut artefacts = Artefacts::of(Arc::clone(&program));
     artefacts.add(program.hash(), ReuseProfile::default());
     artefacts.add(program.hash(), LocalityPlan::default());
+    artefacts.add(program.hash(), WorkGroupTable::default());
     environment(0, &program, artefacts, &Arc::default())
 }
 
@@ -178,6 +180,9 @@ impl Machine {
         }
         if let Some(known) = &scenario.locality {
             known.add_to(&mut artefacts, program, locality);
+        }
+        if let Some(known) = &scenario.work_groups {
+            artefacts.add(program.hash(), known.table.clone());
         }
         Self::with_artefacts(scenario, registry, program, artefacts)
     }
@@ -282,6 +287,9 @@ impl Machine {
         }
         if scenario.locality.is_some() {
             artefacts.add(program.hash(), LocalityPlan::default());
+        }
+        if let Some(known) = &scenario.work_groups {
+            artefacts.add(program.hash(), known.table.clone());
         }
         Self::with_artefacts(scenario, registry, &program, artefacts)
     }

@@ -77,6 +77,9 @@ impl Scenario {
         if let Some(path) = self.locality.as_ref().and_then(Locality::path) {
             add_file(&mut run, path)?;
         }
+        if let Some(known) = &self.work_groups {
+            add_file(&mut run, &known.path)?;
+        }
         let others = without(&self.tree, &LEAD_ELSEWHERE);
         add(&mut run, to_ron(&others).as_bytes());
         Ok(Identity {

@@ -16,6 +16,7 @@
 //!     region: (kernels: "bfs_*", outside: Warm), // optional: which launches are simulated; absent: all
 //!     profile: Compute,                      // optional: for policies that know who shares lines; or a file
 //!     locality: Compute,                     // optional: for policies that map or group by locality; or a file
+//!     work_groups: "tables/1.ron",           // optional: the unit of each work-group, for `Mapped(by: Table)`
 //!     emulation: (order: Linear, ...),
 //! )
 //! ```
@@ -42,6 +43,7 @@ mod profile;
 mod programs;
 mod region;
 mod work;
+mod work_groups;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -69,6 +71,7 @@ pub use self::programs::SharedPrograms;
 pub(crate) use self::region::Sample;
 pub use self::region::{Outside, Region};
 pub(crate) use self::work::{Recording, Work};
+pub(crate) use self::work_groups::WorkGroups;
 use crate::elaboration::InstanceOverride;
 use crate::elaboration::system_file::SystemFile;
 use crate::energy::EnergyModel;
@@ -116,6 +119,8 @@ pub struct Scenario {
     pub(crate) profile: Option<Profile>,
     /// Locality plan that policies may use; `None` for no plan.
     pub(crate) locality: Option<Locality>,
+    /// Table of work-groups that policies may use; `None` for no table.
+    pub(crate) work_groups: Option<WorkGroups>,
     /// Overrides of the command line, as given.
     pub sets: Vec<String>,
     /// All overrides in the order in which they apply, those of the file first.
@@ -177,6 +182,8 @@ struct File {
     profile: Option<Node>,
     #[serde(default)]
     locality: Option<Node>,
+    #[serde(default)]
+    work_groups: Option<Node>,
 }
 
 impl File {
@@ -402,6 +409,9 @@ impl Scenario {
         let locality = file.locality.as_ref();
         let locality = locality.map(|node| Locality::read(node, folder, files.ledger()));
         let locality = locality.and_then(|read| problems.take(read));
+        let work_groups = file.work_groups.as_ref();
+        let work_groups = work_groups.map(|node| WorkGroups::read(node, folder, files));
+        let work_groups = work_groups.and_then(|read| problems.take(read));
         let part = |name: &Placed<PathBuf>, kind: &str, problems: &mut Diagnostics| {
             let path = folder.join(&name.value);
             let read = read_named(&path, name, &[kind], files);
@@ -485,6 +495,7 @@ impl Scenario {
                 region,
                 profile,
                 locality,
+                work_groups,
                 given: vec![path.display().to_string()],
                 sets: Vec::new(),
                 applied,
@@ -520,6 +531,7 @@ impl Scenario {
             .chain(&self.energy_path)
             .chain(self.profile.as_ref().and_then(Profile::path))
             .chain(self.locality.as_ref().and_then(Locality::path))
+            .chain(self.work_groups.as_ref().map(|known| &known.path))
             .chain(self.work.files_read())
             .map(PathBuf::as_path)
     }

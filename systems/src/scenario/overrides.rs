@@ -112,6 +112,7 @@ impl RawOverride {
                     | "region"
                     | "profile"
                     | "locality"
+                    | "work_groups"
             )
         )
     }
@@ -254,7 +255,10 @@ fn refuse_repeats(overrides: &[RawOverride], problems: &mut Diagnostics) {
 
 /// Adds an empty `field: ()` to a struct that omits it, so that parts of it can be set.
 fn ensure_struct(node: &mut Node, field: &str) {
-    if matches!(field, "seed" | "size" | "energy" | "profile" | "locality") {
+    if matches!(
+        field,
+        "seed" | "size" | "energy" | "profile" | "locality" | "work_groups"
+    ) {
         return;
     }
     let nothing = Struct {

@@ -31,8 +31,9 @@ const LAYERS: [(&str, &str); 24] = [
     ("components/accesses/src", "record columns reader writer"),
     (
         "components/affine/src",
-        "cause form symbol launch runs points domain value decode cfg loop_body state reference \
-         eval access arithmetic step loops footprint reuse window words verify",
+        "cause form symbol launch runs points domain value decode variable cfg loop_body state \
+         reference address eval access arithmetic step loops footprint line_sets wavefronts cost \
+         reuse window words verify",
     ),
     (
         "components/trace/src",
@@ -43,8 +44,8 @@ const LAYERS: [(&str, &str); 24] = [
     (
         "components/src",
         "artefact bits bloom polynomial interleave memory building_blocks reuse_monitor launch \
-         policy_contract roles occupancy demands reuse_profile locality_plan kernel_times \
-         launch_plan checkers cache compute_unit ccws clock_crossing cluster_port crossbar dram gmu \
+         policy_contract roles occupancy demands reuse_profile locality_plan \
+         work_group_table kernel_times launch_plan checkers cache compute_unit ccws clock_crossing cluster_port crossbar dram gmu \
          host_driver icc launch_unit work_group_scheduler",
     ),
     (
@@ -64,7 +65,7 @@ const LAYERS: [(&str, &str); 24] = [
     ),
     (
         "systems/src",
-        "address digits limits registry host_program profile locality taps energy elaboration \
+        "address digits limits registry host_program profile locality mappings taps energy elaboration \
          scenario run report",
     ),
     ("systems/conform/src", "earlier place plan properties case"),
@@ -97,8 +98,9 @@ const LAYERS: [(&str, &str); 24] = [
     (
         "tools/cli",
         "outcome host memory progress fields stub policies recordings arguments stats drive \
-         emulation results check_program run accesses affine analyze validate bench check compare \
-         conform describe diff slurm experiment list new probe ptx sweep system timeline trace cli",
+         emulation results check_program run accesses affine mapping analyze validate bench check \
+         compare conform describe diff slurm experiment list new probe ptx sweep system timeline \
+         trace cli",
     ),
 ];
 

@@ -19,7 +19,8 @@ use warpweave_systems::{Scenario, locality};
 use warpweave_trace::{Program, TRACE_MAGIC, TraceError};
 
 use self::command_line::of_ptx;
-use self::found::{Found, found, of_program};
+use self::found::{Found, found};
+pub(crate) use self::found::{Group, of_program};
 pub(crate) use self::options::Arguments;
 use self::options::Form;
 use self::page::page;

@@ -11,11 +11,12 @@ use warpweave_random::CounterRng;
 use super::mapping::Lines;
 use super::{QueueEnd, Remainder, UnitQueues, assign};
 use crate::artefact::artefact;
-use crate::locality_plan::{Direction, LocalityPlan, WHAT};
+use crate::locality_plan::{self, Direction, LocalityPlan};
 use crate::work_group_scheduler::{
     Assignment, Kernel, OldestFirst, OneKernelPolicy, PlacementChoice, PlacementPolicy,
     PlacementSite, WorkGroupPlacement,
 };
+use crate::work_group_table::{self, WorkGroupTable};
 
 /// Name of the launch attribute that states a direction: 0 none, 1 along x, 2 along y.
 const ATTRIBUTE: &str = "work_group_map";
@@ -31,9 +32,9 @@ pub enum MapBy {
     Attribute,
     /// This direction for every launch of the program.
     Fixed(Direction),
-    /// No direction: entry `n` is the unit of work-group `n`. A launch of another number of
-    /// work-groups is refused.
-    Table(Vec<u32>),
+    /// No direction: the scenario's table of work-groups. A launch that is not in it is placed in
+    /// turn; one of another number of work-groups is refused.
+    Table,
 }
 
 /// Queue from which a unit takes whose own queue is empty.
@@ -100,6 +101,9 @@ pub struct Mapped {
     spec: MappedSpec,
     #[state(skip)]
     plan: Arc<LocalityPlan>,
+    /// Table of the scenario, empty if `by` is something else.
+    #[state(skip)]
+    table: Arc<WorkGroupTable>,
     /// Waiting work-groups of the current launch, if it is mapped.
     queues: Option<UnitQueues<u32>>,
     /// Next work-group of a launch that is not mapped.
@@ -140,11 +144,19 @@ struct Counts {
     work_groups_stolen: u64,
 }
 
+/// Plan and table of a scenario, each empty if the policy does not ask for it.
+#[derive(Default)]
+struct Known {
+    plan: Arc<LocalityPlan>,
+    table: Arc<WorkGroupTable>,
+}
+
 impl Mapped {
-    fn new(spec: MappedSpec, plan: Arc<LocalityPlan>, site: PlacementSite) -> Self {
+    fn new(spec: MappedSpec, known: Known, site: PlacementSite) -> Self {
         Self {
             spec,
-            plan,
+            plan: known.plan,
+            table: known.table,
             queues: None,
             next: 0,
             pointer: 0,
@@ -161,7 +173,7 @@ impl Mapped {
         match self.spec.by {
             MapBy::Plan => Ok(self.plan.launch(kernel.number()).direction),
             MapBy::Fixed(direction) => Ok(direction),
-            MapBy::Table(_) => Ok(Direction::RoundRobin),
+            MapBy::Table => Ok(Direction::RoundRobin),
             MapBy::Attribute => {
                 let mut stated = kernel.attributes().iter();
                 match stated.find(|a| a.name == ATTRIBUTE).map(|a| a.value) {
@@ -180,22 +192,23 @@ impl Mapped {
     /// Returns the work-groups of each unit for a launch in this direction.
     fn dealt(&self, kernel: &Kernel<'_>, direction: Direction) -> Vec<Vec<u32>> {
         let units = self.open.len() as u32;
-        let mut queues = match &self.spec.by {
-            MapBy::Table(table) => {
-                let mut queues = vec![Vec::new(); units as usize];
-                for (work_group, &unit) in (0..).zip(table) {
-                    queues[unit as usize].push(work_group);
-                }
+        let table = self.table.launch(kernel.number());
+        let mut queues = match table {
+            Some(orders) => {
+                let mut queues = orders.clone();
+                queues.resize(units as usize, Vec::new());
                 queues
             }
-            _ => assign(kernel.grid(), units, direction, self.spec.remainder),
+            None => assign(kernel.grid(), units, direction, self.spec.remainder),
         };
+        let is_in_order = table.is_some() && self.spec.deal == Deal::Mapping;
         if let Deal::Shuffled { seed } = self.spec.deal {
             shuffle(&mut queues, seed, kernel.number());
         }
         let lines = Lines::new(kernel.grid(), direction);
         for queue in &mut queues {
             match self.spec.order {
+                QueueOrder::Along if is_in_order => {}
                 QueueOrder::Along => queue.sort_unstable_by_key(|&w| lines.position(w)),
                 QueueOrder::Linear => queue.sort_unstable(),
             }
@@ -255,38 +268,40 @@ impl PolicyKind for Mapped {
         spec: MappedSpec,
         context: &PolicyContext<'_, WorkGroupPlacement>,
     ) -> Result<Box<dyn PlacementPolicy>, SpecError> {
-        let plan = match &spec.by {
+        let at_by = |error: SpecError| SpecError::at("by", error.message);
+        let mut known = Known::default();
+        match &spec.by {
             MapBy::Plan => {
-                let plan = artefact(context.environment, WHAT);
-                plan.map_err(|error: SpecError| SpecError::at("by", error.message))?
+                known.plan = artefact(context.environment, locality_plan::WHAT).map_err(at_by)?;
             }
-            MapBy::Table(table) => {
-                let units = context.site.units();
-                let outside = table.iter().position(|&unit| unit >= units);
-                if let Some(at) = outside {
+            MapBy::Table => {
+                let table = artefact(context.environment, work_group_table::WHAT).map_err(at_by)?;
+                let table: Arc<WorkGroupTable> = table;
+                let units = context.site.units() as usize;
+                let mut launches = table.launches.iter();
+                if let Some((launch, orders)) = launches.find(|(_, orders)| orders.len() > units) {
                     let message = format!(
-                        "the unit of work-group {at} is {}, expected 0 to {}",
-                        table[at],
-                        units - 1
+                        "the table of launch {launch} has {} units, but there are {units}",
+                        orders.len()
                     );
                     return Err(SpecError::at("by", message));
                 }
-                Arc::default()
+                known.table = table;
             }
-            MapBy::Attribute | MapBy::Fixed(_) => Arc::default(),
-        };
-        Ok(OldestFirst::boxed(Self::new(spec, plan, *context.site)))
+            MapBy::Attribute | MapBy::Fixed(_) => {}
+        }
+        Ok(OldestFirst::boxed(Self::new(spec, known, *context.site)))
     }
 }
 
 impl OneKernelPolicy for Mapped {
     fn accepts(&self, kernel: &Kernel<'_>) -> Result<(), String> {
-        if let MapBy::Table(table) = &self.spec.by
-            && table.len() != kernel.work_groups() as usize
+        if let Some(count) = self.table.work_groups(kernel.number())
+            && count != kernel.work_groups() as usize
         {
             return Err(format!(
-                "Mapped has a table of {} work-groups, but kernel `{}` has {}",
-                table.len(),
+                "the table of launch {} has {count} work-groups, but kernel `{}` has {}",
+                kernel.number(),
                 kernel.name(),
                 kernel.work_groups()
             ));
@@ -298,7 +313,7 @@ impl OneKernelPolicy for Mapped {
         self.next = 0;
         self.pointer = 0;
         let direction = self.direction(&kernel).unwrap_or_default();
-        let has_table = matches!(self.spec.by, MapBy::Table(_));
+        let has_table = self.table.launch(kernel.number()).is_some();
         let counts = &mut self.counts;
         *match direction {
             Direction::AlongX => &mut counts.launches_along_x,

@@ -21,8 +21,8 @@ pub enum Remainder {
 }
 
 impl Remainder {
-    /// Returns the unit of entry `e` of `count`.
-    fn unit(self, e: u64, count: u64, units: u64) -> u64 {
+    /// Returns the unit of entry `e` of `count`, which must be below it.
+    pub fn unit(self, e: u64, count: u64, units: u64) -> u64 {
         match self {
             Self::CeilChunk => e / count.div_ceil(units),
             Self::Balanced => {

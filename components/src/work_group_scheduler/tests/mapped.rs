@@ -7,6 +7,7 @@ use super::*;
 use crate::artefact::Artefacts;
 use crate::launch::KernelLaunch;
 use crate::locality_plan::{Direction, LaunchLocality, LocalityPlan};
+use crate::work_group_table::{UnitOrders, WorkGroupTable};
 
 /// Program of one launch with this grid.
 fn grid(grid: [u32; 3], attributes: Vec<Attribute>) -> Program {
@@ -49,6 +50,40 @@ fn runs(spec: &MappedSpec, units: u32, program: Program) -> Vec<Vec<u32>> {
     }
 }
 
+fn by(by: MapBy) -> MappedSpec {
+    MappedSpec {
+        by,
+        ..MappedSpec::default()
+    }
+}
+
+/// Environment of a run with a table for the first launch.
+fn with_table(program: &Program, orders: UnitOrders) -> Environment {
+    let mut table = WorkGroupTable::default();
+    table.launches.insert(0, Arc::new(orders));
+    let program = Arc::new(program.clone());
+    let mut artefacts = Artefacts::of(Arc::clone(&program));
+    artefacts.add(program.hash(), table);
+    let mut environment = Environment::new("dut", 3);
+    environment.provide(Arc::new(artefacts));
+    environment
+}
+
+#[test]
+fn a_unit_runs_the_work_groups_of_its_table_in_their_order() {
+    let program = grid([3, 2, 1], Vec::new());
+    let environment = with_table(&program, vec![vec![5, 0, 3], vec![1, 4, 2]]);
+    let policy = Policy::of::<Mapped>(&by(MapBy::Table));
+    let mut bare = Bare::running(&policy, &environment, site(1, 3), 1, program);
+    bare.fill();
+    // The third unit is not in the table.
+    assert_eq!(bare.contents, [vec![5], vec![1], vec![]]);
+    bare.end(0, 5);
+    bare.end(1, 1);
+    bare.fill();
+    assert_eq!(bare.contents, [vec![0], vec![4], vec![]]);
+}
+
 #[test]
 fn cmp_m5_a_unit_runs_its_part_of_the_grid_along_the_direction() {
     let of = |spec: &MappedSpec| runs(spec, 4, grid([5, 5, 1], Vec::new()));
@@ -88,11 +123,14 @@ fn a_unit_whose_queue_is_empty_steals_only_where_it_may() {
     ] {
         // Units 0, 1 and 2 have 1, 3 and 5 work-groups.
         let spec = MappedSpec {
-            by: MapBy::Table(vec![0, 1, 2, 1, 2, 1, 2, 2, 2]),
             steal,
-            ..MappedSpec::default()
+            ..by(MapBy::Table)
         };
-        let mut bare = mapped(&spec, 3, 1, grid([9, 1, 1], Vec::new()));
+        let orders = vec![vec![0], vec![1, 3, 5], vec![2, 4, 6, 7, 8]];
+        let program = grid([9, 1, 1], Vec::new());
+        let environment = with_table(&program, orders);
+        let policy = Policy::of::<Mapped>(&spec);
+        let mut bare = Bare::running(&policy, &environment, site(1, 3), 1, program);
         bare.fill();
         assert_eq!(bare.contents, [[0], [1], [2]]);
         bare.end(0, 0);
@@ -184,8 +222,16 @@ fn cmp_m1_the_attribute_of_the_launch_gives_the_direction() {
 
 /// Asks the policy whether it can place a launch.
 fn accepted(spec: &MappedSpec, program: Program) -> Result<(), String> {
+    accepted_with(spec, &Environment::new("dut", 3), program)
+}
+
+fn accepted_with(
+    spec: &MappedSpec,
+    environment: &Environment,
+    program: Program,
+) -> Result<(), String> {
     let (policy, site) = (Policy::of::<Mapped>(spec), site(1, 2));
-    let policy = policy.build("policy", &Environment::new("dut", 3), &site, 0);
+    let policy = policy.build("policy", environment, &site, 0);
     let mut machine = Machine::new(site, Arc::new(program));
     machine.equip(LIMITS);
     machine.accept(KernelLaunch::plain(0, 0).into(), 0).unwrap();
@@ -194,26 +240,27 @@ fn accepted(spec: &MappedSpec, program: Program) -> Result<(), String> {
 
 #[test]
 fn a_launch_with_an_unknown_direction_or_another_size_than_the_table_is_refused() {
-    let by = |by| MappedSpec {
-        by,
-        ..MappedSpec::default()
-    };
     let attributes = vec![Attribute::new("work_group_map", 3)];
     let said = accepted(&by(MapBy::Attribute), grid([2, 2, 1], attributes));
     assert_eq!(
         said.unwrap_err(),
         "the launch of kernel `nothing` has the attribute work_group_map = 3, expected 0 (none), 1 (along x) or 2 (along y)"
     );
-    let table = by(MapBy::Table(vec![0, 1, 0]));
-    assert_eq!(accepted(&table, grid([3, 1, 1], Vec::new())), Ok(()));
+    let table = |extents: [u32; 3], orders| {
+        let program = grid(extents, Vec::new());
+        let environment = with_table(&program, orders);
+        accepted_with(&by(MapBy::Table), &environment, program)
+    };
+    assert_eq!(table([3, 1, 1], vec![vec![2, 0], vec![1]]), Ok(()));
     assert_eq!(
-        accepted(&table, grid([2, 2, 1], Vec::new())).unwrap_err(),
-        "Mapped has a table of 3 work-groups, but kernel `nothing` has 4"
+        table([2, 2, 1], vec![vec![2, 0], vec![1]]).unwrap_err(),
+        "the table of launch 0 has 3 work-groups, but kernel `nothing` has 4"
     );
-    let outside = Policy::of::<Mapped>(&by(MapBy::Table(vec![0, 2])));
-    let built = outside.build("policy", &Environment::new("dut", 3), &site(1, 2), 0);
+    let environment = with_table(&grid([2, 1, 1], Vec::new()), vec![vec![0], vec![1], vec![]]);
+    let built =
+        Policy::of::<Mapped>(&by(MapBy::Table)).build("policy", &environment, &site(1, 2), 0);
     assert_eq!(
         built.err().unwrap().message,
-        "by: the unit of work-group 1 is 2, expected 0 to 1"
+        "by: the table of launch 0 has 3 units, but there are 2"
     );
 }
