@@ -1,10 +1,13 @@
-//! Modules of the repository's crates and their imports, read from the sources.
+//! Modules of the repository's crates, their imports and the sizes of what they declare, read from
+//! the sources.
 
 mod code;
 mod krate;
+mod shape;
 
 pub use code::{Import, imports, product_code, test_modules};
 pub use krate::{Krate, Module};
+pub use shape::Shape;
 
 use std::fs;
 use std::path::{Path, PathBuf};

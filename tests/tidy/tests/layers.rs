@@ -83,7 +83,7 @@ const LAYERS: [(&str, &str); 24] = [
         "error rows table folder comparison own description distribution environment written \
          cache dram noc",
     ),
-    ("tests/tidy/src", "code krate"),
+    ("tests/tidy/src", "code krate shape"),
     (
         "tools/bench/src",
         "workload callgrind components elaboration emulation phold limit signals system systemc \

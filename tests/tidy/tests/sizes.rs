@@ -1,0 +1,127 @@
+//! Checks that types and functions stay small enough to be read as a whole.
+//!
+//! Only product code counts. Everything may touch a type that has `impl` blocks in many files. A
+//! tuple among the parameters may hide that there are too many of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use warpweave_tidy::{Krate, Module, Shape, root, source_folders};
+
+/// Fields of a struct, or of a variant of an enum, at most.
+const FIELDS_MAX: usize = 15;
+
+/// Files with `impl` blocks of one type at most.
+const FILES_MAX: usize = 5;
+
+/// Lines of a function at most.
+const LINES_MAX: usize = 150;
+
+/// Parameters of a function at most, like Clippy's `too_many_arguments`.
+const PARAMETERS_MAX: usize = 7;
+
+/// Types over the limits, with their sizes. A size here may only shrink.
+const LEFT: [&str; 33] = [
+    "components/src cache::controller::Controller: 6 files",
+    "components/trace/src stream::begin_access: 8 parameters",
+    "framework/src engine::simulation::Simulation: 9 files",
+    "framework/src observe::statistics::list::is_labelled: 9 parameters",
+    "framework/src observe::statistics::list::new_label: 8 parameters",
+    "framework/src world::World: 9 files",
+    "framework/src world::state::WorldState: 34 fields",
+    "framework/waves/src timeline::Timeline: 20 fields",
+    "systems/accel-sim/src options::caches::Cache: 16 fields",
+    "systems/accel-sim/src options::machine::Machine: 19 fields",
+    "systems/accel-sim/src options::memory::Dram: 16 fields",
+    "systems/conform/src case::Case: 16 fields",
+    "systems/ptx/src exec::Machine: 6 files",
+    "systems/ptx/src exec::access::reach: 8 parameters",
+    "systems/ptx/src exec::checker::ProgramChecker: 6 files",
+    "systems/ptx/src exec::exchange::match_all: 8 parameters",
+    "systems/ptx/src kernel::Tables: 22 fields",
+    "systems/ptx/src lower::encode::Encoder: 12 files",
+    "systems/src elaboration::Elaborator: 21 fields",
+    "systems/src elaboration::Elaborator: 7 files",
+    "systems/src elaboration::parts::add_part: 8 parameters",
+    "systems/src elaboration::wires::wire_once: 8 parameters",
+    "systems/src host_program::HostProgram: 18 fields",
+    "systems/src host_program::HostProgram: 7 files",
+    "systems/src host_program::builder::HostProgramBuilder: 17 fields",
+    "systems/src host_program::execute::host::Host: 22 fields",
+    "systems/src report::Report: 6 files",
+    "systems/src report::json::Object: 26 fields",
+    "systems/src report::record::Record: 18 fields",
+    "systems/src run::Machine: 17 fields",
+    "systems/src run::results::Simulated: 16 fields",
+    "systems/src scenario::Scenario: 27 fields",
+    "systems/src scenario::of_tree: 9 parameters",
+];
+
+/// Returns the module that defines the type `name` for the code of the module at `path`.
+fn definition(
+    shapes: &BTreeMap<Vec<String>, Shape>,
+    path: &[String],
+    module: &Module,
+    name: &String,
+) -> Option<Vec<String>> {
+    let defines = |path: &[String]| {
+        let shape = shapes.get(path);
+        shape.is_some_and(|shape| shape.types.contains(name))
+    };
+    if defines(path) {
+        return Some(path.to_vec());
+    }
+    let imported = module.uses.iter().find(|(from, item)| {
+        let is_glob = item.last().is_none();
+        (is_glob || item.last() == Some(name)) && defines(from)
+    });
+    imported.map(|(from, _)| from.clone())
+}
+
+#[test]
+fn types_and_functions_can_be_read_as_a_whole() {
+    let mut over = BTreeSet::new();
+    for folder in source_folders() {
+        let krate = Krate::read(&root().join(&folder));
+        let mut shapes = BTreeMap::new();
+        for (path, module) in &krate.modules {
+            let text = fs::read_to_string(&module.file).expect("the source is read");
+            let shape = Shape::of(&text).unwrap_or_else(|e| panic!("{:?}: {e}", module.file));
+            shapes.insert(path.clone(), shape);
+        }
+        let mut files: BTreeMap<(Vec<String>, &String), BTreeSet<&Vec<String>>> = BTreeMap::new();
+        for (path, shape) in &shapes {
+            let place = format!("{folder} {}", path.join("::"));
+            let mut check = |name: &str, size: usize, max: usize, of: &str| {
+                if size > max {
+                    over.insert(format!("{place}::{name}: {size} {of}"));
+                }
+            };
+            for (name, fields) in &shape.fields {
+                check(name, *fields, FIELDS_MAX, "fields");
+            }
+            for (name, lines) in &shape.lines {
+                check(name, *lines, LINES_MAX, "lines");
+            }
+            for (name, parameters) in &shape.spelled_out {
+                check(name, *parameters, PARAMETERS_MAX, "parameters");
+            }
+            for name in &shape.implements {
+                if let Some(home) = definition(&shapes, path, &krate.modules[path], name) {
+                    files.entry((home, name)).or_default().insert(path);
+                }
+            }
+        }
+        for ((home, name), files) in files {
+            if files.len() > FILES_MAX {
+                let place = format!("{folder} {}::{name}", home.join("::"));
+                over.insert(format!("{place}: {} files", files.len()));
+            }
+        }
+    }
+    let left: BTreeSet<String> = LEFT.into_iter().map(str::to_owned).collect();
+    let new: Vec<&String> = over.difference(&left).collect();
+    assert!(new.is_empty(), "too large: {new:#?}");
+    let gone: Vec<&String> = left.difference(&over).collect();
+    assert!(gone.is_empty(), "take them off the list `LEFT`: {gone:#?}");
+}
