@@ -41,19 +41,6 @@ pub fn check_wire<T: Message + Clone + PartialEq + Debug>(
     Ok(Arc::new(Wire(state)))
 }
 
-impl Simulation {
-    /// Returns the output at the other end of the wire to the input at `address`.
-    pub fn sender_of(&self, address: &str) -> Option<String> {
-        let (number, at) = self.find_instance_of(address)?;
-        let ends = |c: &&ChannelInfo| c.to.0 as usize == number && *c.to.1 == address[at..];
-        let from = &self.channels.iter().find(ends)?.from;
-        Some(format!(
-            "{}.{}",
-            self.instances[from.0 as usize].path, from.1
-        ))
-    }
-}
-
 struct Terms {
     to: String,
     /// Latency in cycles of the sender.

@@ -54,13 +54,18 @@ impl WorldDriver {
     /// Returns the instances that share more than channels with the world: the ports of processes.
     pub(crate) fn instances_of_ports(&self) -> Vec<u32> {
         let state = self.world.core.world.borrow();
-        state.ports.iter().map(|port| port.instance).collect()
+        state
+            .ports
+            .entries
+            .iter()
+            .map(|port| port.instance)
+            .collect()
     }
 
     /// Returns the name of the first process, if there is one.
     pub(crate) fn first_process(&self) -> Option<String> {
         let state = self.world.core.world.borrow();
-        (!state.processes.is_empty()).then(|| state.process_name(0).to_owned())
+        (!state.processes.entries.is_empty()).then(|| state.process_name(0).to_owned())
     }
 
     /// Returns every suspended process with its wait condition.
@@ -96,7 +101,7 @@ impl WorldDriver {
     /// Performs all work at `tick`; `ports` are those of processes whose waits components have
     /// ended.
     pub(crate) fn run_at(&self, tick: Tick, ports: &[u32]) -> WorldStep {
-        self.world.run_at(tick, ports);
+        self.world.core.run_at(tick, ports);
         let mut state = self.world.core.world.borrow_mut();
         let taken = std::mem::take(&mut state.taken);
         let discharged = std::mem::take(&mut state.discharged);
@@ -104,7 +109,7 @@ impl WorldDriver {
         WorldStep {
             changes: state.waves.take_changes(),
             obligations: (taken > 0 || discharged > 0).then(|| count(taken) - count(discharged)),
-            woken: std::mem::take(&mut state.port_wakes),
+            woken: std::mem::take(&mut state.ports.wakes),
             failure: state.failure.take(),
             stopped: std::mem::take(&mut state.stopped),
             upcoming: state.upcoming(),
@@ -115,7 +120,7 @@ impl WorldDriver {
 impl Drop for WorldDriver {
     fn drop(&mut self) {
         let mut state = self.world.core.world.borrow_mut();
-        let added = std::mem::take(&mut state.added);
+        let added = std::mem::take(&mut state.processes.added);
         let updates = std::mem::take(&mut state.updates);
         let listeners = (state.waves.take_sink(), state.reports.take_listener());
         // What they give back when they go must find the world free.

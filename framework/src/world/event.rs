@@ -173,18 +173,18 @@ impl Event {
 impl WorldState {
     /// Adds an event, or the deadline of a wait.
     pub(crate) fn add_event(&mut self, name: &str, who: &Subscriber) -> u32 {
-        self.events.push(EventState {
+        self.events.list.push(EventState {
             pending: NONE,
             listener: Listener::new(who),
             place: 0,
         });
-        self.event_names.push(name);
-        self.events.len() as u32 - 1
+        self.events.names.push(name);
+        self.events.list.len() as u32 - 1
     }
 
     /// Adds `process` to the methods with `event` in their sensitivity.
     pub(crate) fn add_method(&mut self, event: u32, process: u32) {
-        let listener = &mut self.events[event as usize].listener;
+        let listener = &mut self.events.list[event as usize].listener;
         if let Subscriber::Nobody = listener.who() {
             *listener = Listener::new(&Subscriber::Method(process));
         } else {
@@ -194,34 +194,34 @@ impl WorldState {
 
     /// Returns the listeners of `event` as a list.
     pub(crate) fn listeners(&mut self, event: u32) -> &mut Listeners {
-        let listener = &mut self.events[event as usize].listener;
+        let listener = &mut self.events.list[event as usize].listener;
         let methods = match listener.who() {
             Subscriber::Nobody => Vec::new(),
             Subscriber::Method(method) => vec![method],
-            Subscriber::Many(at) => return &mut self.listeners[at as usize],
+            Subscriber::Many(at) => return &mut self.events.listeners[at as usize],
             Subscriber::Wait(_) => unreachable!("a deadline does not subscribe to an event"),
         };
-        *listener = Listener::new(&Subscriber::Many(self.listeners.len() as u32));
-        self.listeners.push(Listeners {
+        *listener = Listener::new(&Subscriber::Many(self.events.listeners.len() as u32));
+        self.events.listeners.push(Listeners {
             methods,
             waits: Vec::new(),
         });
-        self.listeners.last_mut().expect("it was just added")
+        self.events.listeners.last_mut().expect("it was just added")
     }
 
     pub(crate) fn notify_delta(&mut self, event: u32) {
-        if self.events[event as usize].pending != DELTA {
+        if self.events.list[event as usize].pending != DELTA {
             self.cancel(event);
-            self.events[event as usize].pending = DELTA;
-            self.delta_events.push(event);
+            self.events.list[event as usize].pending = DELTA;
+            self.events.delta.push(event);
         }
     }
 
     /// Fast path of [`WorldState::notify_after`] for the common case. Returns true if it applied.
     #[inline(always)]
     fn notify_soon(&mut self, event: u32, ticks: u64) -> bool {
-        let state = &mut self.events[event as usize];
-        let done = state.pending == NONE && self.queue.push_soon(state, ticks, event);
+        let state = &mut self.events.list[event as usize];
+        let done = state.pending == NONE && self.events.queue.push_soon(state, ticks, event);
         if done {
             state.pending = self.now + ticks;
         }
@@ -233,26 +233,28 @@ impl WorldState {
             return self.notify_delta(event);
         }
         let tick = self.now.saturating_add(ticks);
-        let pending = &mut self.events[event as usize].pending;
+        let pending = &mut self.events.list[event as usize].pending;
         if *pending <= tick {
             // The earlier one stays; it is now wanted by this process too.
             if *pending != DELTA && !self.is_in_background() {
-                self.queue.bring_to_foreground(event);
+                self.events.queue.bring_to_foreground(event);
             }
             return;
         }
         let superseded = std::mem::replace(pending, tick);
         if superseded != NONE {
-            self.queue.remove(&mut self.events, superseded, event);
+            self.events
+                .queue
+                .remove(&mut self.events.list, superseded, event);
         }
         self.schedule(tick, event);
     }
 
     fn cancel(&mut self, event: u32) {
-        match std::mem::replace(&mut self.events[event as usize].pending, NONE) {
+        match std::mem::replace(&mut self.events.list[event as usize].pending, NONE) {
             NONE => {}
-            DELTA => self.delta_events.retain(|e| *e != event),
-            tick => self.queue.remove(&mut self.events, tick, event),
+            DELTA => self.events.delta.retain(|e| *e != event),
+            tick => self.events.queue.remove(&mut self.events.list, tick, event),
         }
     }
 }

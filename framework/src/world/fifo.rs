@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use crate::observe::{Sample, Shape};
+use crate::world::Core;
 use crate::world::event::Event;
 use crate::world::state::Update;
 use crate::world::wave::TracedSignal;
-use crate::world::{Core, World};
 
 /// A bounded queue from one process to another. A written item can be read, and a freed place can
 /// be written, from the next delta cycle on. The order of processes therefore does not matter.
@@ -45,31 +45,28 @@ struct State<T> {
     reader: Cell<Option<u32>>,
 }
 
-impl World {
+impl<T: 'static> Fifo<T> {
     /// Creates a FIFO of `capacity` places, at least one.
-    pub fn fifo<T: 'static>(&self, name: impl AsRef<str>, capacity: usize) -> Fifo<T> {
-        let name = self.path(name.as_ref());
+    pub(super) fn new(core: &Rc<Core>, name: String, capacity: usize) -> Self {
         let state = Rc::new(State {
-            core: Rc::clone(&self.core),
+            core: Rc::clone(core),
             line: Cell::new(0),
             capacity: capacity.max(1),
             items: RefCell::default(),
             readable: Cell::new(0),
             taken: Cell::new(0),
             asked: Cell::new(false),
-            written: Event::new(&self.core, format!("{name} written")),
-            read: Event::new(&self.core, format!("{name} read")),
+            written: Event::new(core, format!("{name} written")),
+            read: Event::new(core, format!("{name} read")),
             writer: Cell::new(None),
             reader: Cell::new(None),
         });
         let waved: Rc<dyn TracedSignal> = Rc::<State<T>>::clone(&state);
-        let waves = &mut self.core.world.borrow_mut().waves;
+        let waves = &mut core.world.borrow_mut().waves;
         state.line.set(waves.add(name, Shape::Bits(32), &waved));
-        Fifo { state }
+        Self { state }
     }
-}
 
-impl<T: 'static> Fifo<T> {
     /// Writes `item` once there is a free place.
     pub async fn send(&self, item: T) {
         let mut item = item;
@@ -154,7 +151,7 @@ impl<T: 'static> Fifo<T> {
 impl<T> State<T> {
     fn check_only(&self, what: &str, before: &Cell<Option<u32>>) {
         let mut world = self.core.world.borrow_mut();
-        match (before.get(), world.current) {
+        match (before.get(), world.processes.current) {
             (None, current) => before.set(current),
             (Some(one), Some(two)) if one != two => {
                 let message = format!(

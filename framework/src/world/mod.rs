@@ -293,14 +293,40 @@ impl World {
     /// Sets the maximum number of delta cycles at one time before the run fails (default 10 000).
     pub fn set_delta_limit(&self, limit: u32) {
         let mut state = self.core.world.borrow_mut();
-        state.delta_limit = limit;
+        state.limits.deltas = limit;
         state.set_run_limit();
     }
 
     /// Selects the queue of timed notifications; no result depends on it.
     pub fn set_queue(&self, kind: QueueKind) {
         let state = &mut *self.core.world.borrow_mut();
-        (state.queue).change_kind(&mut state.events, kind, state.now);
+        (state.events.queue).change_kind(&mut state.events.list, kind, state.now);
+    }
+
+    /// Creates a FIFO of `capacity` places, at least one.
+    pub fn fifo<T: 'static>(&self, name: impl AsRef<str>, capacity: usize) -> Fifo<T> {
+        Fifo::new(&self.core, self.path(name.as_ref()), capacity)
+    }
+
+    /// Creates a semaphore with `permits` permits.
+    pub fn semaphore(&self, name: impl AsRef<str>, permits: usize) -> Semaphore {
+        Semaphore::new(self.event(format!("{} freed", name.as_ref())), permits)
+    }
+
+    /// Creates a mutex, which is initially free.
+    pub fn mutex(&self, name: impl AsRef<str>) -> Mutex {
+        Mutex::new(self.semaphore(name, 1))
+    }
+
+    /// Creates a queue of notifications. Notifications of one tick occur in separate delta cycles.
+    pub fn notification_queue(&self, name: impl AsRef<str>) -> NotificationQueue {
+        NotificationQueue::new(self, name.as_ref())
+    }
+
+    /// Sends all further signal changes to `sink`; `None` ends that. Signals that no longer exist
+    /// are left out.
+    pub fn set_wave_sink(&self, sink: Option<Box<dyn WaveSink>>) {
+        self.core.world.borrow_mut().waves.set_sink(sink);
     }
 
     /// Requests an update of `channel` after the current evaluation (SystemC's `request_update`).

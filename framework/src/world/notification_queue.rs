@@ -23,23 +23,20 @@ struct Pending {
     times: RefCell<BTreeMap<u64, u64>>,
 }
 
-impl World {
-    /// Creates a queue of notifications. Notifications of one tick occur in separate delta cycles.
-    pub fn notification_queue(&self, name: impl AsRef<str>) -> NotificationQueue {
-        let name = name.as_ref();
+impl NotificationQueue {
+    /// Creates a queue of notifications in `world`.
+    pub(super) fn new(world: &World, name: &str) -> Self {
         let state = Rc::new(Pending {
-            world: self.clone(),
-            event: self.event(name),
-            timer: self.event(format!("{name} timer")),
+            world: world.clone(),
+            event: world.event(name),
+            timer: world.event(format!("{name} timer")),
             times: RefCell::default(),
         });
         let (inner, timer) = (Rc::clone(&state), state.timer.clone());
-        self.handler(format!("{name} queue"), &[&timer], move || inner.fire());
-        NotificationQueue { state }
+        world.handler(format!("{name} queue"), &[&timer], move || inner.fire());
+        Self { state }
     }
-}
 
-impl NotificationQueue {
     /// Returns the event that the queue notifies.
     pub fn event(&self) -> &Event {
         &self.state.event

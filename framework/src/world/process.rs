@@ -8,6 +8,7 @@ use std::task::{Context as TaskContext, Waker};
 use prefetch_index::prefetch_index;
 
 use super::Core;
+use super::names::Names;
 use crate::world::event::Event;
 use crate::world::wait::WaitKey;
 
@@ -16,6 +17,24 @@ use crate::world::wait::WaitKey;
 pub struct Process {
     pub(super) core: Rc<Core>,
     pub(super) id: u32,
+}
+
+/// All processes of a world, and those that are to run.
+#[derive(Default)]
+pub(crate) struct Processes {
+    pub(super) entries: Vec<Entry>,
+    /// State of each process, stored separately because every event accesses it.
+    pub(super) readiness: Vec<Readiness>,
+    pub(super) names: Names,
+    pub(super) runnable: Vec<u32>,
+    /// True if bodies must be installed or removed before the next process runs.
+    pub(super) chores: bool,
+    /// Bodies of the most recent `entries`, not installed yet.
+    pub(super) added: Vec<Body>,
+    /// Processes to be ended before the next one runs.
+    pub(super) killed: Vec<u32>,
+    /// Number of the process that runs now.
+    pub(crate) current: Option<u32>,
 }
 
 /// Code and state of a process, as a pinned trait object.
@@ -115,17 +134,17 @@ impl Process {
 
     /// True if the process has returned or was killed.
     pub fn has_ended(&self) -> bool {
-        self.core.world.borrow().readiness[self.id as usize] == Readiness::Ended
+        self.core.world.borrow().processes.readiness[self.id as usize] == Readiness::Ended
     }
 
     /// Returns the event notified one delta cycle after the process has returned or was killed.
     pub fn ended(&self) -> Event {
-        let known = self.core.world.borrow().processes[self.id as usize].ended;
+        let known = self.core.world.borrow().processes.entries[self.id as usize].ended;
         if let Some(id) = known {
             return Event::from_id(&self.core, id);
         }
         let event = Event::new(&self.core, format!("{} ended", self.name()));
-        self.core.world.borrow_mut().processes[self.id as usize].ended = Some(event.id);
+        self.core.world.borrow_mut().processes.entries[self.id as usize].ended = Some(event.id);
         event
     }
 

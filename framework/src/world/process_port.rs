@@ -93,12 +93,12 @@ impl World {
 
     fn add_port(&self, name: String, instance: usize) -> u32 {
         let mut state = self.core.world.borrow_mut();
-        state.ports.push(PortEntry {
+        state.ports.entries.push(PortEntry {
             name,
             instance: instance as u32,
             waiting: None,
         });
-        state.ports.len() as u32 - 1
+        state.ports.entries.len() as u32 - 1
     }
 }
 

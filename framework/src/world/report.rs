@@ -51,7 +51,10 @@ impl World {
         let report = Report {
             tick: Tick(state.now),
             severity,
-            process: state.current.map(|p| state.process_name(p).to_owned()),
+            process: state
+                .processes
+                .current
+                .map(|p| state.process_name(p).to_owned()),
             id: id.into(),
             message: message.into(),
         };

@@ -4,7 +4,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use crate::world::World;
 use crate::world::event::Event;
 
 /// A number of permits, granted strictly in order of request, without overtaking. Clones refer to
@@ -28,11 +27,10 @@ struct Place<'a> {
     ticket: u64,
 }
 
-impl World {
-    /// Creates a semaphore with `permits` permits.
-    pub fn semaphore(&self, name: impl AsRef<str>, permits: usize) -> Semaphore {
-        let freed = self.event(format!("{} freed", name.as_ref()));
-        Semaphore {
+impl Semaphore {
+    /// Creates a semaphore with `permits` permits, which notifies `freed` at each release.
+    pub(super) fn new(freed: Event, permits: usize) -> Self {
+        Self {
             state: Rc::new(State {
                 permits: Cell::new(permits),
                 queue: RefCell::default(),
@@ -42,15 +40,6 @@ impl World {
         }
     }
 
-    /// Creates a mutex, which is initially free.
-    pub fn mutex(&self, name: impl AsRef<str>) -> Mutex {
-        Mutex {
-            semaphore: self.semaphore(name, 1),
-        }
-    }
-}
-
-impl Semaphore {
     /// Waits for a permit and takes it (SystemC's `wait`).
     pub async fn acquire(&self) {
         if self.try_acquire() {
@@ -115,6 +104,11 @@ pub struct MutexGuard {
 }
 
 impl Mutex {
+    /// Creates a mutex on a semaphore of one permit.
+    pub(super) fn new(semaphore: Semaphore) -> Self {
+        Self { semaphore }
+    }
+
     /// Waits for the mutex and locks it.
     pub async fn lock(&self) -> MutexGuard {
         self.semaphore.acquire().await;

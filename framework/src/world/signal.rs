@@ -162,8 +162,8 @@ impl<T: SignalValue> Signal<T> {
             let update: Rc<dyn Update> = Rc::<State<T>>::clone(state);
             world.updates.push(update);
         }
-        match (state.writer.get(), world.current) {
-            (None, Some(_)) => state.writer.set(world.current),
+        match (state.writer.get(), world.processes.current) {
+            (None, Some(_)) => state.writer.set(world.processes.current),
             (Some(one), Some(two)) if one != two => {
                 let message = format!(
                     "signal `{}` is written by both `{}` and `{}`",

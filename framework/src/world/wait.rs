@@ -5,10 +5,29 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context as TaskContext, Poll};
 
-use slotmap::new_key_type;
+use slotmap::{SlotMap, new_key_type};
 
 use super::Core;
 use crate::world::event::Event;
+
+/// Waits of all processes, with the deadlines that end them.
+#[derive(Default)]
+pub(super) struct Waits {
+    pub(super) list: SlotMap<WaitKey, Wait>,
+    pub(super) deadlines: Vec<Deadline>,
+    /// Deadlines without a wait; the last one is used first.
+    pub(super) spare: Vec<u32>,
+    /// Waits for the next delta cycle.
+    pub(super) delta: Vec<WaitKey>,
+}
+
+/// Entry for the deadlines of successive waits, one wait at a time.
+pub(super) struct Deadline {
+    /// Entry of these deadlines among the events.
+    pub(super) event: u32,
+    /// The wait that has this deadline, or the last one.
+    pub(super) wait: WaitKey,
+}
 
 /// Condition for the next run of a method, in place of its sensitivity (SystemC's `next_trigger`).
 pub struct Trigger {

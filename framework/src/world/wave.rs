@@ -7,7 +7,6 @@ use std::rc::{Rc, Weak};
 
 use crate::observe::{Sample, Shape};
 use crate::time::Tick;
-use crate::world::World;
 
 /// Receives the changes of every signal of a world.
 ///
@@ -119,29 +118,25 @@ impl Waves {
         self.changes.as_mut().map_or(Vec::new(), std::mem::take)
     }
 
+    /// Sends all further changes to `sink`, after declaring the lines that still exist.
+    pub(super) fn set_sink(&mut self, sink: Option<Box<dyn WaveSink>>) {
+        self.sink = sink;
+        self.wanted = self.sink.is_some() || self.changes.is_some();
+        let Some(sink) = &mut self.sink else {
+            return;
+        };
+        for (id, line) in self.lines.iter().enumerate() {
+            if let Some(value) = line.source.upgrade().and_then(|source| source.sample()) {
+                sink.declare(id as u32, &line.name, line.shape, value);
+            }
+        }
+    }
+
     pub(crate) fn take_sink(&mut self) -> Option<Box<dyn WaveSink>> {
         self.sink.take()
     }
 
     pub(crate) fn name(&self, id: u32) -> &str {
         &self.lines[id as usize].name
-    }
-}
-
-impl World {
-    /// Sends all further signal changes to `sink`; `None` ends that. Signals that no longer exist
-    /// are left out.
-    pub fn set_wave_sink(&self, sink: Option<Box<dyn WaveSink>>) {
-        let waves = &mut self.core.world.borrow_mut().waves;
-        waves.sink = sink;
-        waves.wanted = waves.sink.is_some() || waves.changes.is_some();
-        let Some(sink) = &mut waves.sink else {
-            return;
-        };
-        for (id, line) in waves.lines.iter().enumerate() {
-            if let Some(value) = line.source.upgrade().and_then(|source| source.sample()) {
-                sink.declare(id as u32, &line.name, line.shape, value);
-            }
-        }
     }
 }

@@ -177,14 +177,6 @@ impl FunctionalWires {
     }
 }
 
-impl Simulation {
-    /// True if the instance of the port at `address` exists and supports functional accesses.
-    pub fn supports_functional(&mut self, address: &str) -> bool {
-        let instance = self.find_instance_of(address);
-        instance.is_some_and(|(instance, _)| self.component_mut(instance).functional().is_some())
-    }
-}
-
 fn error(simulation: &Simulation, instance: u32, port: PortId, problem: String) -> DeliveryError {
     let instance = &simulation.instances[instance as usize];
     DeliveryError {

@@ -7,7 +7,7 @@ use thiserror::Error;
 use warpweave_params::nearest;
 
 use crate::channel::{Direction, InPort, Message, OutPort, Port, StallInjector, Tap};
-use crate::engine::simulation::Simulation;
+use crate::engine::simulation::{ChannelInfo, Simulation};
 
 /// Reason for which a port cannot be tapped.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -118,6 +118,23 @@ impl Simulation {
             self.divided_for = None;
             self.divide();
         }
+    }
+
+    /// True if the instance of the port at `address` exists and supports functional accesses.
+    pub fn supports_functional(&mut self, address: &str) -> bool {
+        let instance = self.find_instance_of(address);
+        instance.is_some_and(|(instance, _)| self.component_mut(instance).functional().is_some())
+    }
+
+    /// Returns the output at the other end of the wire to the input at `address`.
+    pub fn sender_of(&self, address: &str) -> Option<String> {
+        let (number, at) = self.find_instance_of(address)?;
+        let ends = |c: &&ChannelInfo| c.to.0 as usize == number && *c.to.1 == address[at..];
+        let from = &self.channels.iter().find(ends)?.from;
+        Some(format!(
+            "{}.{}",
+            self.instances[from.0 as usize].path, from.1
+        ))
     }
 
     pub(crate) fn no_such_port(&mut self, address: &str) -> TapError {

@@ -43,13 +43,19 @@ impl<'a> List<'a> {
     ) {
         let (role, index) = (self.role.take(), self.index.take());
         let grows = !self.settled && !matches!(value, Value::Number(_) | Value::Gauge(_));
-        let new = (unit, meaning, role, combination, grows);
+        let new = Meant {
+            name,
+            index,
+            unit,
+            meaning,
+            role,
+            combination,
+            grows,
+        };
         let known = self.like.get(self.statistics.len());
         let label = match known {
-            Some(Statistic { label, .. }) if self.is_labelled(label, (name, index), new) => {
-                Arc::clone(label)
-            }
-            _ => self.new_label((name, index), new),
+            Some(Statistic { label, .. }) if self.is_labelled(label, new) => Arc::clone(label),
+            _ => self.new_label(new),
         };
         debug_assert!(
             self.statistics.iter().all(|s| s.name != label.name),
@@ -61,30 +67,30 @@ impl<'a> List<'a> {
 
     /// True if `known` is the label of this statistic.
     #[inline]
-    fn is_labelled(
-        &self,
-        known: &Label,
-        (name, index): (&'static str, Option<usize>),
-        (unit, meaning, role, combination, grows): Meant,
-    ) -> bool {
-        let (prefix, text, known_index) = known.written;
+    fn is_labelled(&self, known: &Label, new: Meant) -> bool {
+        let (prefix, text, index) = known.written;
         prefix == self.prefix.len()
-            && is_same(text, name)
-            && known_index == index
-            && is_same(known.unit, unit)
-            && is_same(known.meaning, meaning)
-            && known.grows == grows
-            && known.combination == combination
-            && known.role == role
+            && is_same(text, new.name)
+            && index == new.index
+            && is_same(known.unit, new.unit)
+            && is_same(known.meaning, new.meaning)
+            && known.grows == new.grows
+            && known.combination == new.combination
+            && known.role == new.role
             && (prefix == 0 || known.name[..prefix] == *self.prefix)
     }
 
     #[cold]
-    fn new_label(
-        &self,
-        (name, index): (&'static str, Option<usize>),
-        (unit, meaning, role, combination, grows): Meant,
-    ) -> Arc<Label> {
+    fn new_label(&self, new: Meant) -> Arc<Label> {
+        let Meant {
+            name,
+            index,
+            unit,
+            meaning,
+            role,
+            combination,
+            grows,
+        } = new;
         let number = index.map_or(String::new(), |index| format!("[{index}]"));
         Arc::new(Label {
             name: [&*self.prefix, name, &number].concat().into(),
@@ -98,8 +104,17 @@ impl<'a> List<'a> {
     }
 }
 
-/// Unit, meaning, role and combination of a statistic; true if it grows.
-type Meant = (&'static str, &'static str, Option<Role>, Combination, bool);
+/// Name and meaning of a statistic that is reported.
+#[derive(Clone, Copy)]
+struct Meant {
+    name: &'static str,
+    index: Option<usize>,
+    unit: &'static str,
+    meaning: &'static str,
+    role: Option<Role>,
+    combination: Combination,
+    grows: bool,
+}
 
 /// True if two texts are equal; usually they have the same address.
 #[inline]
