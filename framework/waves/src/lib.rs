@@ -22,6 +22,7 @@ mod recording;
 mod rows;
 mod selection;
 mod timeline;
+mod tracks;
 mod vcd_fst;
 mod waits;
 mod waveform;

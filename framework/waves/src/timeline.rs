@@ -7,9 +7,10 @@ use warpweave_framework::{About, Probe, ProbeSink, Reason, Sample, Simulation, T
 
 use crate::PICOSECONDS;
 use crate::names::Names;
-use crate::perfetto::{Kind, Trace, Track};
+use crate::perfetto::{Kind, Trace};
 use crate::rows::{Key, Row, Rows};
 use crate::selection::Selection;
+use crate::tracks::Tracks;
 
 /// Records a timeline. Tracks follow the hierarchy of instance paths. A component's own track shows
 /// what it waited for, and is empty while it works or is idle. Below it are its contents, one row
@@ -22,29 +23,33 @@ pub struct Timeline<W> {
     time: TimeBase,
     selection: Selection,
     names: Names,
-    paths: Vec<String>,
+    tracks: Tracks,
     wanted: Vec<bool>,
-    /// Receiver and port of every channel, and true if it is recorded.
-    channels: Vec<(u32, String, bool)>,
+    channels: Channels,
     /// Names of the recorded signals, by number.
     signals: BTreeMap<u32, String>,
-    groups: BTreeMap<String, Track>,
-    counters: BTreeMap<(u32, String), Track>,
     /// Wait reason drawn for each component, if any.
     waits: Vec<Option<&'static str>>,
     /// Tick and component of the latest wait reason given in the component's own words.
     explained: Option<(Tick, u32)>,
     rows: Rows,
-    /// Messages in each channel, oldest first.
-    messages: Vec<VecDeque<Message>>,
-    /// Channels whose message count may have changed at tick `at`, and the counts shown last.
-    counted: Vec<u32>,
-    shown: Vec<usize>,
     at: Tick,
     /// Things that began before the window and still exist.
     early: BTreeMap<(u32, &'static str, u64), (About, Option<&'static str>)>,
     started: bool,
     failed: Option<io::Error>,
+}
+
+/// Channels with the messages in them.
+struct Channels {
+    /// Receiver and port of every channel, and true if it is recorded.
+    ends: Vec<(u32, String, bool)>,
+    /// Messages in each channel, oldest first.
+    messages: Vec<VecDeque<Message>>,
+    /// Channels whose message count may have changed at the current tick.
+    counted: Vec<u32>,
+    /// Message count of each channel that was shown last.
+    shown: Vec<usize>,
 }
 
 /// Message in a channel: its number, which selects its row, and its transaction.
@@ -85,46 +90,25 @@ impl<W: Write + Send> Timeline<W> {
             time: simulation.time().clone(),
             selection: selection.clone(),
             names: names.clone(),
-            paths: simulation.instances().map(|(p, _)| p.to_owned()).collect(),
+            tracks: Tracks::new(simulation.instances().map(|(p, _)| p.to_owned()).collect()),
             wanted: selection.instances(simulation),
             signals: signals.map(|line| (line.id, line.name)).collect(),
-            groups: BTreeMap::new(),
-            counters: BTreeMap::new(),
             waits: (0..instances)
                 .map(|number| drawn(simulation.reason(number)))
                 .collect(),
             explained: None,
             rows: Rows::default(),
-            messages: occupancies.iter().map(held).collect(),
-            counted: (0..channels.len() as u32).collect(),
-            shown: vec![0; channels.len()],
-            channels,
+            channels: Channels {
+                messages: occupancies.iter().map(held).collect(),
+                counted: (0..channels.len() as u32).collect(),
+                shown: vec![0; channels.len()],
+                ends: channels,
+            },
             at: Tick(0),
             early: BTreeMap::new(),
             started: false,
             failed: None,
         })
-    }
-
-    /// Returns the track of the hierarchical name `path`, below those of its prefixes.
-    fn group(&mut self, trace: &mut Trace<W>, path: &str) -> io::Result<Track> {
-        if let Some(track) = self.groups.get(path) {
-            return Ok(*track);
-        }
-        let (parent, name) = match path.rsplit_once('.') {
-            Some((above, name)) => (Some(self.group(trace, above)?), name),
-            None => (None, path),
-        };
-        let track = trace.track(name, parent, Kind::Slices)?;
-        self.groups.insert(path.to_owned(), track);
-        Ok(track)
-    }
-
-    fn component(&mut self, trace: &mut Trace<W>, number: u32) -> io::Result<Track> {
-        let path = std::mem::take(&mut self.paths[number as usize]);
-        let track = self.group(trace, &path);
-        self.paths[number as usize] = path;
-        track
     }
 
     /// Opens a slice on the first free row.
@@ -138,13 +122,13 @@ impl<W: Write + Send> Timeline<W> {
     ) -> io::Result<()> {
         let label = match key.row {
             Row::Thing(name) => name,
-            Row::Channel(channel) => &self.channels[channel as usize].1.clone(),
+            Row::Channel(channel) => &self.channels.ends[channel as usize].1.clone(),
         };
         let at = self.rows.first_free(key);
         let track = if let Some(track) = self.rows.track(key, at) {
             track
         } else {
-            let parent = self.component(trace, key.component)?;
+            let parent = self.tracks.component(trace, key.component)?;
             let track = trace.track(&format!("{label} {at}"), Some(parent), Kind::Slices)?;
             self.rows.add(key, track);
             track
@@ -205,7 +189,7 @@ impl<W: Write + Send> Timeline<W> {
             return Ok(());
         }
         self.waits[component as usize] = because;
-        let track = self.component(trace, component)?;
+        let track = self.tracks.component(trace, component)?;
         if before.is_some() {
             trace.end(time, track)?;
         }
@@ -222,21 +206,7 @@ impl<W: Write + Send> Timeline<W> {
         (number, name): (u32, &str),
         value: f64,
     ) -> io::Result<()> {
-        let key = (number, name.to_owned());
-        let track = if let Some(track) = self.counters.get(&key) {
-            *track
-        } else {
-            let (parent, name) = if number != u32::MAX {
-                (Some(self.component(trace, number)?), name)
-            } else if let Some((scope, name)) = name.rsplit_once('.') {
-                (Some(self.group(trace, scope)?), name)
-            } else {
-                (None, name)
-            };
-            let track = trace.track(name, parent, Kind::Counter)?;
-            self.counters.insert(key, track);
-            track
-        };
+        let track = self.tracks.counter(trace, number, name)?;
         trace.counter(time, track, value)
     }
 
@@ -244,18 +214,18 @@ impl<W: Write + Send> Timeline<W> {
     /// order, so that the evaluation order within a tick has no influence.
     fn count_messages(&mut self, trace: &mut Trace<W>) -> io::Result<()> {
         let time = self.time.units(self.at, PICOSECONDS);
-        let mut counted = std::mem::take(&mut self.counted);
+        let mut counted = std::mem::take(&mut self.channels.counted);
         counted.sort_unstable();
         counted.dedup();
         for channel in counted.drain(..) {
-            let held = self.messages[channel as usize].len();
-            if held != std::mem::replace(&mut self.shown[channel as usize], held) {
-                let (receiver, port, _) = &self.channels[channel as usize];
+            let held = self.channels.messages[channel as usize].len();
+            if held != std::mem::replace(&mut self.channels.shown[channel as usize], held) {
+                let (receiver, port, _) = &self.channels.ends[channel as usize];
                 let name = (*receiver, &*format!("messages in {port}"));
                 self.count(trace, time, name, held as f64)?;
             }
         }
-        self.counted = counted;
+        self.channels.counted = counted;
         Ok(())
     }
 
@@ -273,17 +243,17 @@ impl<W: Write + Send> Timeline<W> {
             self.open(trace, time, key, id, &about)?;
             self.hold(trace, time, (key, id), because)?;
         }
-        for channel in 0..self.channels.len() as u32 {
-            let (receiver, _, recorded) = self.channels[channel as usize];
+        for channel in 0..self.channels.ends.len() as u32 {
+            let (receiver, _, recorded) = self.channels.ends[channel as usize];
             if recorded {
                 let key = Key::channel(receiver, channel);
-                for Message { number, flow } in self.messages[channel as usize].clone() {
+                for Message { number, flow } in self.channels.messages[channel as usize].clone() {
                     self.open(trace, time, key, number, &flow_only(flow))?;
                 }
             }
         }
-        self.counted = (0..self.channels.len() as u32)
-            .filter(|channel| self.channels[*channel as usize].2)
+        self.channels.counted = (0..self.channels.ends.len() as u32)
+            .filter(|channel| self.channels.ends[*channel as usize].2)
             .collect();
         Ok(())
     }
@@ -295,7 +265,7 @@ impl<W: Write + Send> Timeline<W> {
                 self.push(channel, flow);
             }
             Probe::Taken { channel } => {
-                self.messages[channel as usize].pop_front();
+                self.channels.messages[channel as usize].pop_front();
             }
             Probe::Signal { .. } => {}
             _ if !self.wanted[component as usize] => {}
@@ -328,7 +298,7 @@ impl<W: Write + Send> Timeline<W> {
 
     /// Adds a message to a channel and returns its number.
     fn push(&mut self, channel: u32, flow: Option<u64>) -> u64 {
-        let messages = &mut self.messages[channel as usize];
+        let messages = &mut self.channels.messages[channel as usize];
         let number = messages.back().map_or(0, |last| last.number + 1);
         messages.push_back(Message { number, flow });
         number
@@ -345,21 +315,21 @@ impl<W: Write + Send> Timeline<W> {
         match *probe {
             Probe::Sent { channel, flow } => {
                 let number = self.push(channel, flow);
-                let (receiver, _, recorded) = self.channels[channel as usize];
+                let (receiver, _, recorded) = self.channels.ends[channel as usize];
                 if !recorded {
                     return Ok(());
                 }
-                self.counted.push(channel);
+                self.channels.counted.push(channel);
                 let key = Key::channel(receiver, channel);
                 self.open(trace, time, key, number, &flow_only(flow))
             }
             Probe::Taken { channel } => {
-                let oldest = self.messages[channel as usize].pop_front();
-                let (receiver, _, recorded) = self.channels[channel as usize];
+                let oldest = self.channels.messages[channel as usize].pop_front();
+                let (receiver, _, recorded) = self.channels.ends[channel as usize];
                 let Some(Message { number, .. }) = oldest.filter(|_| recorded) else {
                     return Ok(());
                 };
-                self.counted.push(channel);
+                self.channels.counted.push(channel);
                 self.close(trace, time, Key::channel(receiver, channel), number)
             }
             Probe::Signal { signal, ref value } => {
@@ -383,7 +353,7 @@ impl<W: Write + Send> Timeline<W> {
             }
             Probe::End { name, id } => self.close(trace, time, Key::thing(component, name), id),
             Probe::Instant { name, .. } => {
-                let track = self.component(trace, component)?;
+                let track = self.tracks.component(trace, component)?;
                 trace.instant(time, track, name)
             }
             Probe::Value { name, value } => self.count(trace, time, (component, name), value),

@@ -26,7 +26,7 @@ const LAYERS: [(&str, &str); 24] = [
     ("framework/random/src", "fnv counter_rng"),
     (
         "framework/waves/src",
-        "names selection perfetto rows timeline vcd_fst waveform recording file waits",
+        "names selection perfetto tracks rows timeline vcd_fst waveform recording file waits",
     ),
     ("components/accesses/src", "record columns reader writer"),
     (
