@@ -114,6 +114,28 @@ impl Written {
     }
 }
 
+/// Record with addresses, without the addresses.
+#[derive(Clone, Copy)]
+struct AccessHead {
+    pc: u32,
+    mask: u32,
+    space: Space,
+    continues: bool,
+}
+
+impl AccessHead {
+    /// Returns the head of a record of all lanes that is complete by itself.
+    #[inline(always)]
+    fn of_all_lanes(pc: u32, space: Space) -> Self {
+        Self {
+            pc,
+            mask: u32::MAX,
+            space,
+            continues: false,
+        }
+    }
+}
+
 impl Default for StreamWriter {
     fn default() -> Self {
         Self::new()
@@ -194,13 +216,13 @@ impl StreamWriter {
     /// Writes a record except for the list that may follow. The list begins at `first`; its head
     /// may be known already.
     #[inline(always)]
-    fn begin_access(
-        &mut self,
-        (pc, mask): (u32, u32),
-        (space, continues): (Space, bool),
-        shape: Shape,
-        (first, list): (u64, Option<u8>),
-    ) {
+    fn begin_access(&mut self, record: AccessHead, shape: Shape, (first, list): (u64, Option<u8>)) {
+        let AccessHead {
+            pc,
+            mask,
+            space,
+            continues,
+        } = record;
         self.end_run();
         if pc != self.pc || mask != self.mask {
             self.redirect(pc, mask);
@@ -408,7 +430,13 @@ static RECORD_SOME: LazyLock<fn(&mut StreamWriter, u32, u32, Space, bool, &[u64;
             ) -> () {
                 let shape = Shape::of(mask, addresses);
                 let first = addresses[mask.trailing_zeros() as usize % LANES];
-                writer.begin_access((pc, mask), (space, continues), shape, (first, None));
+                let record = AccessHead {
+                    pc,
+                    mask,
+                    space,
+                    continues,
+                };
+                writer.begin_access(record, shape, (first, None));
                 if shape == Shape::List {
                     write_list(&mut writer.bytes, mask, addresses);
                 }
@@ -420,7 +448,7 @@ static RECORD_SOME: LazyLock<fn(&mut StreamWriter, u32, u32, Space, bool, &[u64;
 static RECORD_REGULAR: LazyLock<fn(&mut StreamWriter, u32, Space, Shape)> = LazyLock::new(|| {
     for_this_machine!(
         fn(writer: &mut StreamWriter, pc: u32, space: Space, shape: Shape) -> () {
-            writer.begin_access((pc, u32::MAX), (space, false), shape, (0, None));
+            writer.begin_access(AccessHead::of_all_lanes(pc, space), shape, (0, None));
         }
     )
 });
@@ -439,8 +467,8 @@ static RECORD_LISTED: LazyLock<fn(&mut StreamWriter, u32, Space, u64, u8, &Place
             ) -> () {
                 let first = start.wrapping_add(u64::from(places[0]) << (unit_bits & 7));
                 let list = List::of(places, unit_bits);
-                let head = Some(list.head());
-                writer.begin_access((pc, u32::MAX), (space, false), Shape::List, (first, head));
+                let record = AccessHead::of_all_lanes(pc, space);
+                writer.begin_access(record, Shape::List, (first, Some(list.head())));
                 list.push_values(&mut writer.bytes, LANES - 1);
             }
         )

@@ -21,9 +21,7 @@ const LINES_MAX: usize = 150;
 const PARAMETERS_MAX: usize = 7;
 
 /// Types over the limits, with their sizes. A size here may only shrink.
-const LEFT: [&str; 28] = [
-    "components/src cache::controller::Controller: 6 files",
-    "components/trace/src stream::begin_access: 8 parameters",
+const LEFT: [&str; 26] = [
     "framework/src engine::simulation::Simulation: 7 files",
     "systems/accel-sim/src options::caches::Cache: 16 fields",
     "systems/accel-sim/src options::machine::Machine: 19 fields",

@@ -31,7 +31,7 @@ impl Controller {
             self.report_access(accepted, action);
         }
         if self.rules.has_sectors() {
-            self.count_sectors(accepted, action);
+            self.sectors.count(&self.store, accepted, action);
         }
         match action {
             Action::Hit(slot) => {
