@@ -140,8 +140,7 @@ pub(crate) struct Patch {
 /// Tables that the operations of a kernel reference by index.
 #[derive(Debug, Default)]
 pub(crate) struct Tables {
-    pub(crate) constants32: Vec<Constant>,
-    pub(crate) constants64: Vec<Constant>,
+    pub(crate) constants: ConstantPool,
     pub(crate) specials: Vec<Special>,
     pub(crate) carries: Vec<Carry>,
     pub(crate) parts: Vec<Parts>,
@@ -155,14 +154,27 @@ pub(crate) struct Tables {
     pub(crate) shuffles: Vec<Shuffle>,
     pub(crate) votes: Vec<Vote>,
     pub(crate) barriers: Vec<Barrier>,
+    pub(crate) control: ControlTables,
+}
+
+/// Constants of a kernel, each once.
+#[derive(Debug, Default)]
+pub(crate) struct ConstantPool {
+    pub(crate) words: Vec<Constant>,
+    pub(crate) doubles: Vec<Constant>,
+    /// Place of each 32-bit constant in `words`.
+    pub(crate) seen32: BTreeMap<Constant, u16>,
+    /// Place of each 64-bit constant in `doubles`.
+    pub(crate) seen64: BTreeMap<Constant, u16>,
+}
+
+/// Jumps and calls of a kernel.
+#[derive(Debug, Default)]
+pub(crate) struct ControlTables {
+    pub(crate) jumps: Vec<Jump>,
     pub(crate) calls: Vec<CallSite>,
     pub(crate) indirect_calls: Vec<IndirectCall>,
-    pub(crate) jumps: Vec<Jump>,
     pub(crate) externals: Vec<ExternalSite>,
     /// Names of the called functions that have no body, each with a similar name that is known.
     pub(crate) missing: Vec<(String, Option<&'static str>)>,
-    /// Places of the 32-bit constants.
-    pub(crate) seen32: BTreeMap<Constant, u16>,
-    /// Places of the 64-bit constants.
-    pub(crate) seen64: BTreeMap<Constant, u16>,
 }

@@ -21,18 +21,12 @@ const LINES_MAX: usize = 150;
 const PARAMETERS_MAX: usize = 7;
 
 /// Types over the limits, with their sizes. A size here may only shrink.
-const LEFT: [&str; 26] = [
+const LEFT: [&str; 20] = [
     "framework/src engine::simulation::Simulation: 7 files",
     "systems/accel-sim/src options::caches::Cache: 16 fields",
     "systems/accel-sim/src options::machine::Machine: 19 fields",
     "systems/accel-sim/src options::memory::Dram: 16 fields",
     "systems/conform/src case::Case: 16 fields",
-    "systems/ptx/src exec::Machine: 6 files",
-    "systems/ptx/src exec::access::reach: 8 parameters",
-    "systems/ptx/src exec::checker::ProgramChecker: 6 files",
-    "systems/ptx/src exec::exchange::match_all: 8 parameters",
-    "systems/ptx/src kernel::Tables: 22 fields",
-    "systems/ptx/src lower::encode::Encoder: 12 files",
     "systems/src elaboration::Elaborator: 21 fields",
     "systems/src elaboration::Elaborator: 7 files",
     "systems/src elaboration::parts::add_part: 8 parameters",

@@ -13,6 +13,14 @@ use crate::exec::registers::lanes;
 use crate::exec::wavefront::Wavefront;
 use crate::ops::{Access, Address, NO_REGISTER, Region};
 
+/// Access that an observer hears of: its place in the code, and the number of its operands.
+#[derive(Clone, Copy)]
+struct Touch {
+    pc: u32,
+    kind: AccessKind,
+    number: u32,
+}
+
 impl<O: Observer> Machine<'_, O> {
     /// Returns the lane addresses as the instruction computes them.
     pub(super) fn addresses(&self, wavefront: &Wavefront, address: &Address) -> [u64; 32] {
@@ -40,8 +48,9 @@ impl<O: Observer> Machine<'_, O> {
         &mut self,
         wavefront: &Wavefront,
         shared: &Shared,
-        (pc, touch, number): (u32, AccessKind, u32),
-        (parts, addresses): (&Parts, &[u64; 32]),
+        touch: Touch,
+        parts: &Parts,
+        addresses: &[u64; 32],
     ) {
         if O::WATCHES {
             self.observer.reach(&PendingAccess {
@@ -50,9 +59,9 @@ impl<O: Observer> Machine<'_, O> {
                 constants: &self.data.constants,
                 memory: self.memory.device,
                 shared,
-                pc,
-                touch,
-                number,
+                pc: touch.pc,
+                touch: touch.kind,
+                number: touch.number,
                 parts,
                 addresses,
             });
@@ -120,12 +129,12 @@ impl<O: Observer> Machine<'_, O> {
             return Ok(());
         }
         let parts = parts(access.address.region, mask, &mut addresses)?;
-        self.reach(
-            wavefront,
-            shared,
-            (pc, AccessKind::Load, number),
-            (&parts, &addresses),
-        );
+        let touch = Touch {
+            pc,
+            kind: AccessKind::Load,
+            number,
+        };
+        self.reach(wavefront, shared, touch, &parts, &addresses);
         for part in &parts {
             if part.mask != 0 {
                 self.memory.load_part(
@@ -172,8 +181,12 @@ impl<O: Observer> Machine<'_, O> {
                 places[lane] = offset_in(part.region, lane, address, 16, size)?;
             }
         }
-        let touch = (pc, AccessKind::Load, matrices.row);
-        self.reach(wavefront, shared, touch, (&parts, &addresses));
+        let touch = Touch {
+            pc,
+            kind: AccessKind::Load,
+            number: matrices.row,
+        };
+        self.reach(wavefront, shared, touch, &parts, &addresses);
         let half = |row: usize, column: usize| {
             let at = places[row] + 2 * column;
             u32::from(u16::from_le_bytes([shared.bytes[at], shared.bytes[at + 1]]))
@@ -237,12 +250,12 @@ impl<O: Observer> Machine<'_, O> {
             return Ok(());
         }
         let parts = parts(access.address.region, mask, &mut addresses)?;
-        self.reach(
-            wavefront,
-            shared,
-            (pc, AccessKind::Store, number),
-            (&parts, &addresses),
-        );
+        let touch = Touch {
+            pc,
+            kind: AccessKind::Store,
+            number,
+        };
+        self.reach(wavefront, shared, touch, &parts, &addresses);
         for part in &parts {
             if part.mask != 0 {
                 self.memory.store_part(
@@ -277,12 +290,12 @@ impl<O: Observer> Machine<'_, O> {
         let atomic = &self.kernel.tables.atomics[number as usize];
         let mut addresses = self.addresses(wavefront, &atomic.address);
         let parts = parts(atomic.address.region, mask, &mut addresses)?;
-        self.reach(
-            wavefront,
-            shared,
-            (pc, AccessKind::Atomic, number),
-            (&parts, &addresses),
-        );
+        let touch = Touch {
+            pc,
+            kind: AccessKind::Atomic,
+            number,
+        };
+        self.reach(wavefront, shared, touch, &parts, &addresses);
         let constants = &self.data.constants;
         for part in &parts {
             let kind = atomic.kind.in_region(part.region);
@@ -336,8 +349,12 @@ impl<O: Observer> Machine<'_, O> {
         let mut old = [[0; 32]; 8];
         for ((at, atomic), old) in (0..).zip(atomics).zip(&mut old) {
             let addresses = addresses.map(|address| address.wrapping_add(u64::from(bytes) * at));
-            let touch = (pc, AccessKind::Atomic, first + at as u32);
-            self.reach(wavefront, shared, touch, (&parts, &addresses));
+            let touch = Touch {
+                pc,
+                kind: AccessKind::Atomic,
+                number: first + at as u32,
+            };
+            self.reach(wavefront, shared, touch, &parts, &addresses);
             for lane in lanes(mask) {
                 let kind = atomic.kind.in_region(Region::Global);
                 let place = self.memory.device_index(lane, addresses[lane], bytes)?;

@@ -17,8 +17,8 @@ impl Constants {
             Constant::Variable { index, offset } => addresses[index].wrapping_add(offset as u64),
         };
         let tables = &kernel.tables;
-        let words = tables.constants32.iter();
-        let doubles = tables.constants64.iter();
+        let words = tables.constants.words.iter();
+        let doubles = tables.constants.doubles.iter();
         Self {
             words: words.map(|constant| [value(constant) as u32; 32]).collect(),
             doubles: doubles.map(|constant| [value(constant); 32]).collect(),

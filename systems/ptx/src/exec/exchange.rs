@@ -25,14 +25,20 @@ pub(super) fn exchange(
             a,
             wide,
             members,
-        } if mask != 0 => match_any(wavefront, constants, (d, a, wide), members, mask),
+        } if mask != 0 => {
+            let compared = Compared { a, wide, members };
+            match_any(wavefront, constants, d, compared, mask);
+        }
         Op::MatchAll {
             d,
             p,
             a,
             wide,
             members,
-        } if mask != 0 => match_all(wavefront, constants, (d, p), (a, wide), members, mask),
+        } if mask != 0 => {
+            let compared = Compared { a, wide, members };
+            match_all(wavefront, constants, (d, p), compared, mask);
+        }
         Op::Reduce {
             kind,
             d,
@@ -106,13 +112,21 @@ fn vote(wavefront: &mut Wavefront, constants: &Constants, vote: &Vote, mask: u32
     wavefront.registers.put_predicate(vote.d, mask, bits);
 }
 
+/// Operand that lanes compare, with the mask of those that take part.
+struct Compared {
+    a: Src,
+    wide: bool,
+    members: Src,
+}
+
 fn match_any(
     wavefront: &mut Wavefront,
     constants: &Constants,
-    (d, a, wide): (u16, Src, bool),
-    members: Src,
+    d: u16,
+    compared: Compared,
     mask: u32,
 ) {
+    let Compared { a, wide, members } = compared;
     let members = executing(wavefront, constants, members, mask);
     let mut out = [0; 32];
     for lane in lanes(mask) {
@@ -130,10 +144,10 @@ fn match_all(
     wavefront: &mut Wavefront,
     constants: &Constants,
     (d, p): (u16, u16),
-    (a, wide): (Src, bool),
-    members: Src,
+    compared: Compared,
     mask: u32,
 ) {
+    let Compared { a, wide, members } = compared;
     let members = executing(wavefront, constants, members, mask);
     let registers = &wavefront.registers;
     let value = |lane: usize| registers.get(constants, a, wide, lane);

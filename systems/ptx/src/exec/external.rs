@@ -73,7 +73,7 @@ impl<'l, O: Observer> Machine<'l, O> {
         number: u32,
     ) -> Result<(), Fault> {
         let kernel = self.kernel;
-        let site = &kernel.tables.externals[number as usize];
+        let site = &kernel.tables.control.externals[number as usize];
         let frame = wavefront.frame_base();
         let mut launched = 0;
         let record = if site.function.launches() {
@@ -266,7 +266,9 @@ impl<'l, O: Observer> Machine<'l, O> {
         if has_flags || Runtime::takes_no_events(stream) {
             return Ok(code::INVALID_VALUE);
         }
-        let stream = self.stream(wavefront, lane, stream, function.is_per_thread())?;
+        let stream = self
+            .runtime
+            .stream(wavefront, lane, stream, function.is_per_thread())?;
         let Some(stream) = stream else {
             return Ok(code::INVALID_HANDLE);
         };
@@ -378,7 +380,10 @@ impl<'l, O: Observer> Machine<'l, O> {
             Err(_) => return Ok(code::INVALID_VALUE),
         };
         let is_per_thread = call.site.function.is_per_thread();
-        let Some(stream) = self.stream(wavefront, call.lane, stream, is_per_thread)? else {
+        let Some(stream) = self
+            .runtime
+            .stream(wavefront, call.lane, stream, is_per_thread)?
+        else {
             return Ok(code::INVALID_HANDLE);
         };
         if self.runtime.kernels >= KERNELS_MAX {

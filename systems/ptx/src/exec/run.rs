@@ -27,7 +27,7 @@ pub(super) enum Pause {
 enum Flow {
     /// The instruction is recorded as a step, and the next one follows.
     Step,
-    /// The next instruction follows.
+    /// The next instruction follows, as usual.
     Next,
     /// The next instruction is at the pc of the top path, which may be another one.
     Path,
@@ -289,7 +289,7 @@ impl<O: Observer> Machine<'_, O> {
             }
             Op::LoadMatrix(at) => self.load_matrix(wavefront, shared, place, at),
             Op::Missing(at) => {
-                let (name, nearest) = self.kernel.tables.missing[at as usize].clone();
+                let (name, nearest) = self.kernel.tables.control.missing[at as usize].clone();
                 let lane = place.1.trailing_zeros() as usize;
                 Err(Fault::at(lane, FaultKind::Missing { name, nearest }))
             }
@@ -416,7 +416,7 @@ impl<O: Observer> Machine<'_, O> {
         {
             let frames = Frames {
                 pc: callee.pc,
-                site: &self.kernel.tables.calls[callee.site],
+                site: &self.kernel.tables.control.calls[callee.site],
                 caller,
                 callee,
             };
@@ -430,7 +430,7 @@ impl<O: Observer> Machine<'_, O> {
         for (caller, callee) in ended.unwrap_or_default() {
             let frames = Frames {
                 pc: callee.pc,
-                site: &self.kernel.tables.calls[callee.site],
+                site: &self.kernel.tables.control.calls[callee.site],
                 caller: &caller,
                 callee: &callee,
             };

@@ -76,7 +76,7 @@ impl Wavefront {
         number: u32,
         taken: u32,
     ) -> Result<(), Fault> {
-        let jump = &kernel.tables.jumps[number as usize];
+        let jump = &kernel.tables.control.jumps[number as usize];
         let index = self.registers.get32(constants, jump.index);
         let mut sides: Vec<(u32, u32)> = Vec::new();
         for lane in lanes(taken) {
@@ -127,7 +127,7 @@ impl Wavefront {
         number: u32,
         mask: u32,
     ) -> Result<Option<u32>, Fault> {
-        let call = &kernel.tables.indirect_calls[number as usize];
+        let call = &kernel.tables.control.indirect_calls[number as usize];
         let registers = &self.registers;
         let address = |lane: usize| registers.get(constants, call.pointer, call.wide, lane);
         let first = mask.trailing_zeros() as usize;
@@ -209,7 +209,7 @@ impl Wavefront {
         number: usize,
         mask: u32,
     ) -> Result<(), Fault> {
-        let frame = kernel.frames[kernel.tables.calls[number].callee];
+        let frame = kernel.frames[kernel.tables.control.calls[number].callee];
         let lane = mask.trailing_zeros() as usize;
         let bytes = u64::from(self.stack_top()) + u64::from(frame.bytes);
         if bytes > LOCAL_WINDOW.end - LOCAL_WINDOW.start {
@@ -235,7 +235,7 @@ impl Wavefront {
             .activations
             .last()
             .expect("the frame of the kernel is always open");
-        let site = &kernel.tables.calls[number];
+        let site = &kernel.tables.control.calls[number];
         let (above, frame) = (kernel.frames[caller.function], kernel.frames[site.callee]);
         let private = caller.private_end;
         let callee = Activation {
@@ -323,7 +323,7 @@ impl Wavefront {
             .activations
             .last()
             .expect("the frame of the kernel is always open");
-        let site = &kernel.tables.calls[callee.site];
+        let site = &kernel.tables.control.calls[callee.site];
         self.enter(&caller);
         if let Some(ended) = &mut self.ended {
             ended.push((caller, callee));

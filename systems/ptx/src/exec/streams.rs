@@ -5,7 +5,6 @@
 
 use warpweave_trace::{Parent, TAIL_STREAMS};
 
-use crate::exec::Machine;
 use crate::exec::error::{Fault, FaultKind};
 use crate::exec::external::thread;
 use crate::exec::family::{DEVICE_STREAMS, Runtime};
@@ -31,7 +30,7 @@ mod handle {
     ];
 }
 
-impl<O> Machine<'_, O> {
+impl Runtime {
     /// Returns the number in the trace of the stream that a lane launches into. `is_per_thread`
     /// makes the null stream that of the thread. Returns `None` for a handle that names no stream.
     pub(super) fn stream(
@@ -41,7 +40,6 @@ impl<O> Machine<'_, O> {
         handle: u64,
         is_per_thread: bool,
     ) -> Result<Option<u32>, Fault> {
-        let runtime = &mut *self.runtime;
         if let Some((_, name)) = handle::OF_GRAPHS.iter().find(|(known, _)| *known == handle) {
             return Err(Fault::at(lane, FaultKind::GraphStream { name }));
         }
@@ -50,27 +48,24 @@ impl<O> Machine<'_, O> {
             handle::NULL if is_per_thread => Some(thread(wavefront, lane)),
             handle::PER_THREAD => Some(thread(wavefront, lane)),
             handle::NULL | handle::LEGACY => None,
-            handle::TAIL_LAUNCH => return Ok(Some(Parent::tail_stream(runtime.kernel))),
-            handle::FIRE_AND_FORGET => return Ok(runtime.new_stream()),
+            handle::TAIL_LAUNCH => return Ok(Some(Parent::tail_stream(self.kernel))),
+            handle::FIRE_AND_FORGET => return Ok(self.new_stream()),
             _ => {
                 let named = u32::try_from(handle).ok();
-                let known = DEVICE_STREAMS..runtime.next_stream;
+                let known = DEVICE_STREAMS..self.next_stream;
                 return Ok(named.filter(|stream| known.contains(stream)));
             }
         };
         let owner = (wavefront.group, owner.map(|(_, thread)| thread));
-        if let Some(&stream) = runtime.default_streams.get(&owner) {
+        if let Some(&stream) = self.default_streams.get(&owner) {
             return Ok(Some(stream));
         }
-        let stream = runtime.new_stream();
-        runtime
-            .default_streams
+        let stream = self.new_stream();
+        self.default_streams
             .extend(stream.map(|stream| (owner, stream)));
         Ok(stream)
     }
-}
 
-impl Runtime {
     /// True if events cannot be recorded in the stream of this handle, nor can it wait for them.
     pub(super) fn takes_no_events(stream: u64) -> bool {
         matches!(stream, handle::TAIL_LAUNCH | handle::FIRE_AND_FORGET)

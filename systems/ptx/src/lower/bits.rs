@@ -7,144 +7,145 @@ use crate::ops::{
 };
 use crate::types::ScalarType;
 
-impl Encoder<'_, '_> {
-    /// Encodes `popc`, `clz` and the like; results are 32 bits wide for any source type.
-    pub(crate) fn bit_count(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
-        let shift_amount = form.take("shiftamt");
-        let ty = form.take_type()?;
-        form.count(2)?;
-        let d = self.destination(&form.operands[0], ScalarType::U32)?;
-        let a = self.source(&form.operands[1], ty)?;
-        if ty.bits() == 64 {
-            let f: Narrow = match (form.base, ty.is_signed(), shift_amount) {
-                ("clz", ..) => lanes!(|a: u64| -> u32 { a.leading_zeros() }),
-                ("popc", ..) => lanes!(|a: u64| -> u32 { a.count_ones() }),
-                (_, false, false) => lanes!(|a: u64| -> u32 { top_bit64(a) }),
-                (_, false, true) => lanes!(|a: u64| -> u32 { to_shift(top_bit64(a), 63) }),
-                (_, true, false) => lanes!(|a: u64| -> u32 { top_bit64(positive64(a)) }),
-                _ => lanes!(|a: u64| -> u32 { to_shift(top_bit64(positive64(a)), 63) }),
-            };
-            return Ok(Op::Narrow { f, d, a });
-        }
-        if ty.bits() != 32 {
-            return Err(form.unsupported("the instruction does not support this type"));
-        }
-        let f: Unary32 = match (form.base, ty.is_signed(), shift_amount) {
-            ("clz", ..) => lanes!(|a: u32| -> u32 { a.leading_zeros() }),
-            ("popc", ..) => lanes!(|a: u32| -> u32 { a.count_ones() }),
-            (_, false, false) => lanes!(|a: u32| -> u32 { top_bit32(a) }),
-            (_, false, true) => lanes!(|a: u32| -> u32 { to_shift(top_bit32(a), 31) }),
-            (_, true, false) => lanes!(|a: u32| -> u32 { top_bit32(positive32(a)) }),
-            _ => lanes!(|a: u32| -> u32 { to_shift(top_bit32(positive32(a)), 31) }),
+/// Encodes `popc`, `clz` and the like; results are 32 bits wide for any source type.
+pub(crate) fn bit_count(encoder: &mut Encoder<'_, '_>, form: &mut Form<'_>) -> Encoded<Op> {
+    let shift_amount = form.take("shiftamt");
+    let ty = form.take_type()?;
+    form.count(2)?;
+    let d = encoder.destination(&form.operands[0], ScalarType::U32)?;
+    let a = encoder.source(&form.operands[1], ty)?;
+    if ty.bits() == 64 {
+        let f: Narrow = match (form.base, ty.is_signed(), shift_amount) {
+            ("clz", ..) => lanes!(|a: u64| -> u32 { a.leading_zeros() }),
+            ("popc", ..) => lanes!(|a: u64| -> u32 { a.count_ones() }),
+            (_, false, false) => lanes!(|a: u64| -> u32 { top_bit64(a) }),
+            (_, false, true) => lanes!(|a: u64| -> u32 { to_shift(top_bit64(a), 63) }),
+            (_, true, false) => lanes!(|a: u64| -> u32 { top_bit64(positive64(a)) }),
+            _ => lanes!(|a: u64| -> u32 { to_shift(top_bit64(positive64(a)), 63) }),
         };
-        Ok(Op::Unary32 { f, d, a })
+        return Ok(Op::Narrow { f, d, a });
     }
+    if ty.bits() != 32 {
+        return Err(form.unsupported("the instruction does not support this type"));
+    }
+    let f: Unary32 = match (form.base, ty.is_signed(), shift_amount) {
+        ("clz", ..) => lanes!(|a: u32| -> u32 { a.leading_zeros() }),
+        ("popc", ..) => lanes!(|a: u32| -> u32 { a.count_ones() }),
+        (_, false, false) => lanes!(|a: u32| -> u32 { top_bit32(a) }),
+        (_, false, true) => lanes!(|a: u32| -> u32 { to_shift(top_bit32(a), 31) }),
+        (_, true, false) => lanes!(|a: u32| -> u32 { top_bit32(positive32(a)) }),
+        _ => lanes!(|a: u32| -> u32 { to_shift(top_bit32(positive32(a)), 31) }),
+    };
+    Ok(Op::Unary32 { f, d, a })
+}
 
-    pub(crate) fn bit_field(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
-        let wrap = form.base == "bmsk" && (form.take("wrap") || !form.take("clamp"));
-        let ty = form.take_type()?;
-        let wide = ty.bits() == 64;
-        if !wide && ty.bits() != 32 {
-            return Err(form.unsupported("the instruction does not support this type"));
+pub(crate) fn bit_field(encoder: &mut Encoder<'_, '_>, form: &mut Form<'_>) -> Encoded<Op> {
+    let wrap = form.base == "bmsk" && (form.take("wrap") || !form.take("clamp"));
+    let ty = form.take_type()?;
+    let wide = ty.bits() == 64;
+    if !wide && ty.bits() != 32 {
+        return Err(form.unsupported("the instruction does not support this type"));
+    }
+    let word = ScalarType::U32;
+    let operands = form.operands;
+    match form.base {
+        "bmsk" => {
+            form.count(3)?;
+            let d = encoder.destination(&operands[0], ty)?;
+            let (a, b) = (
+                encoder.word(&operands[1], word)?,
+                encoder.word(&operands[2], word)?,
+            );
+            let f: Binary32 = if wrap {
+                lanes!(|a: u32, b: u32| -> u32 { bit_mask(a & 31, b & 31) })
+            } else {
+                lanes!(|a: u32, b: u32| -> u32 { bit_mask(a, b) })
+            };
+            Ok(Op::Binary32 { f, d, a, b })
         }
-        let word = ScalarType::U32;
-        let operands = form.operands;
-        match form.base {
-            "bmsk" => {
-                form.count(3)?;
-                let d = self.destination(&operands[0], ty)?;
-                let (a, b) = (
-                    self.word(&operands[1], word)?,
-                    self.word(&operands[2], word)?,
-                );
-                let f: Binary32 = if wrap {
-                    lanes!(|a: u32, b: u32| -> u32 { bit_mask(a & 31, b & 31) })
+        "bfe" => {
+            form.count(4)?;
+            let d = encoder.destination(&operands[0], ty)?;
+            let a = encoder.source(&operands[1], ty)?;
+            let (b, c) = (
+                encoder.word(&operands[2], word)?,
+                encoder.word(&operands[3], word)?,
+            );
+            if wide {
+                let f: Extract64 = if ty.is_signed() {
+                    lanes!(|a: u64, b: u32, c: u32| -> u64 { extract(a, b, c, 64, true) })
                 } else {
-                    lanes!(|a: u32, b: u32| -> u32 { bit_mask(a, b) })
+                    lanes!(|a: u64, b: u32, c: u32| -> u64 { extract(a, b, c, 64, false) })
                 };
-                Ok(Op::Binary32 { f, d, a, b })
+                return Ok(Op::Extract64 { f, d, a, b, c });
             }
-            "bfe" => {
-                form.count(4)?;
-                let d = self.destination(&operands[0], ty)?;
-                let a = self.source(&operands[1], ty)?;
-                let (b, c) = (
-                    self.word(&operands[2], word)?,
-                    self.word(&operands[3], word)?,
-                );
-                if wide {
-                    let f: Extract64 = if ty.is_signed() {
-                        lanes!(|a: u64, b: u32, c: u32| -> u64 { extract(a, b, c, 64, true) })
-                    } else {
-                        lanes!(|a: u64, b: u32, c: u32| -> u64 { extract(a, b, c, 64, false) })
-                    };
-                    return Ok(Op::Extract64 { f, d, a, b, c });
-                }
-                let f: Ternary32 = if ty.is_signed() {
-                    lanes!(|a: u32, b: u32, c: u32| -> u32 {
-                        extract(u64::from(a), b, c, 32, true) as u32
-                    })
-                } else {
-                    lanes!(|a: u32, b: u32, c: u32| -> u32 {
-                        extract(u64::from(a), b, c, 32, false) as u32
-                    })
+            let f: Ternary32 = if ty.is_signed() {
+                lanes!(|a: u32, b: u32, c: u32| -> u32 {
+                    extract(u64::from(a), b, c, 32, true) as u32
+                })
+            } else {
+                lanes!(|a: u32, b: u32, c: u32| -> u32 {
+                    extract(u64::from(a), b, c, 32, false) as u32
+                })
+            };
+            Ok(Op::Ternary32 { f, d, a, b, c })
+        }
+        "bfi" => {
+            form.count(5)?;
+            let d = encoder.destination(&operands[0], ty)?;
+            let (a, b) = (
+                encoder.source(&operands[1], ty)?,
+                encoder.source(&operands[2], ty)?,
+            );
+            let (c, e) = (
+                encoder.word(&operands[3], word)?,
+                encoder.word(&operands[4], word)?,
+            );
+            if wide {
+                let f: Insert64 =
+                    lanes!(|a: u64, b: u64, c: u32, e: u32| -> u64 { insert(a, b, c, e, 64) });
+                return Ok(Op::Insert64 { f, d, a, b, c, e });
+            }
+            let f: Insert32 = lanes!(|a: u32, b: u32, c: u32, e: u32| -> u32 {
+                insert(u64::from(a), u64::from(b), c, e, 32) as u32
+            });
+            Ok(Op::Insert32 { f, d, a, b, c, e })
+        }
+        _ => {
+            let logic = form.take_one(|name| match name {
+                "and" => Some(Logic::And),
+                "or" => Some(Logic::Or),
+                _ => None,
+            });
+            form.count(if logic.is_some() { 6 } else { 5 })?;
+            let Value::Integer(table @ 0..=255) = operands[4].value else {
+                return Err(form.unsupported("the table must be a constant from 0 to 255"));
+            };
+            let (a, b) = (
+                encoder.word(&operands[1], ty)?,
+                encoder.word(&operands[2], ty)?,
+            );
+            let c = encoder.word(&operands[3], ty)?;
+            let table = table as u8;
+            if let Some(logic) = logic {
+                let Value::Pair(..) = operands[0].value else {
+                    return Err(form.unsupported("expected a destination `d|p`"));
                 };
-                Ok(Op::Ternary32 { f, d, a, b, c })
-            }
-            "bfi" => {
-                form.count(5)?;
-                let d = self.destination(&operands[0], ty)?;
-                let (a, b) = (
-                    self.source(&operands[1], ty)?,
-                    self.source(&operands[2], ty)?,
-                );
-                let (c, e) = (
-                    self.word(&operands[3], word)?,
-                    self.word(&operands[4], word)?,
-                );
-                if wide {
-                    let f: Insert64 =
-                        lanes!(|a: u64, b: u64, c: u32, e: u32| -> u64 { insert(a, b, c, e, 64) });
-                    return Ok(Op::Insert64 { f, d, a, b, c, e });
-                }
-                let f: Insert32 = lanes!(|a: u32, b: u32, c: u32, e: u32| -> u32 {
-                    insert(u64::from(a), u64::from(b), c, e, 32) as u32
+                let (d, p) = encoder.word_and_predicate(&operands[0])?;
+                let q = encoder.predicate(&operands[5])?;
+                return Ok(Op::Lop3Test {
+                    table,
+                    logic,
+                    d,
+                    p,
+                    a,
+                    b,
+                    c,
+                    q,
                 });
-                Ok(Op::Insert32 { f, d, a, b, c, e })
             }
-            _ => {
-                let logic = form.take_one(|name| match name {
-                    "and" => Some(Logic::And),
-                    "or" => Some(Logic::Or),
-                    _ => None,
-                });
-                form.count(if logic.is_some() { 6 } else { 5 })?;
-                let Value::Integer(table @ 0..=255) = operands[4].value else {
-                    return Err(form.unsupported("the table must be a constant from 0 to 255"));
-                };
-                let (a, b) = (self.word(&operands[1], ty)?, self.word(&operands[2], ty)?);
-                let c = self.word(&operands[3], ty)?;
-                let table = table as u8;
-                if let Some(logic) = logic {
-                    let Value::Pair(..) = operands[0].value else {
-                        return Err(form.unsupported("expected a destination `d|p`"));
-                    };
-                    let (d, p) = self.word_and_predicate(&operands[0])?;
-                    let q = self.predicate(&operands[5])?;
-                    return Ok(Op::Lop3Test {
-                        table,
-                        logic,
-                        d,
-                        p,
-                        a,
-                        b,
-                        c,
-                        q,
-                    });
-                }
-                let d = self.destination(&operands[0], ty)?;
-                Ok(Op::Lop3 { table, d, a, b, c })
-            }
+            let d = encoder.destination(&operands[0], ty)?;
+            Ok(Op::Lop3 { table, d, a, b, c })
         }
     }
 }

@@ -23,198 +23,199 @@ enum Comparison {
     Pairs(Compare32, Src, Src),
 }
 
-impl Encoder<'_, '_> {
-    pub(crate) fn compare(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
-        match form.base {
-            "selp" => self.select(form),
-            "slct" => self.select_by_sign(form),
-            "set" => self.set(form),
-            _ => self.set_predicate(form),
-        }
+pub(crate) fn compare(encoder: &mut Encoder<'_, '_>, form: &mut Form<'_>) -> Encoded<Op> {
+    match form.base {
+        "selp" => select(encoder, form),
+        "slct" => select_by_sign(encoder, form),
+        "set" => set(encoder, form),
+        _ => set_predicate(encoder, form),
     }
+}
 
-    fn comparison(form: &mut Form<'_>) -> Encoded<(&'static str, Logic, bool)> {
-        let comparison = form
-            .take_one(|name| COMPARISONS.into_iter().find(|&known| known == name))
-            .ok_or_else(|| form.unsupported("missing comparison operator"))?;
-        let logic = form.take_one(|name| match name {
-            "and" => Some(Logic::And),
-            "or" => Some(Logic::Or),
-            "xor" => Some(Logic::Xor),
-            _ => None,
+fn comparison(form: &mut Form<'_>) -> Encoded<(&'static str, Logic, bool)> {
+    let comparison = form
+        .take_one(|name| COMPARISONS.into_iter().find(|&known| known == name))
+        .ok_or_else(|| form.unsupported("missing comparison operator"))?;
+    let logic = form.take_one(|name| match name {
+        "and" => Some(Logic::And),
+        "or" => Some(Logic::Or),
+        "xor" => Some(Logic::Xor),
+        _ => None,
+    });
+    Ok((comparison, logic.unwrap_or(Logic::First), form.take("ftz")))
+}
+
+fn compared(
+    encoder: &mut Encoder<'_, '_>,
+    form: &Form<'_>,
+    (name, ty, ftz): (&str, ScalarType, bool),
+) -> Encoded<Comparison> {
+    let a = encoder.source(&form.operands[1], ty)?;
+    let b = encoder.source(&form.operands[2], ty)?;
+    use ScalarType::{F16, F16X2, F32};
+    if ftz && !matches!(ty, F32 | F16 | F16X2) {
+        return Err(form.unsupported(&format!("`.ftz` is not supported for {ty}")));
+    }
+    let none = || form.unsupported("the comparison does not support this type");
+    Ok(match (ty, ty.bits()) {
+        (ScalarType::F64, _) => Comparison::Doubles(float64(name).ok_or_else(none)?, a, b),
+        (ScalarType::F32, _) => Comparison::Words(float32(name, ftz).ok_or_else(none)?, a, b),
+        (ScalarType::F16, _) => Comparison::Words(half(name, ftz).ok_or_else(none)?, a, b),
+        (ScalarType::BF16, _) => Comparison::Words(brain(name).ok_or_else(none)?, a, b),
+        (ScalarType::F16X2, _) => Comparison::Pairs(half(name, ftz).ok_or_else(none)?, a, b),
+        (ScalarType::BF16X2, _) => Comparison::Pairs(brain(name).ok_or_else(none)?, a, b),
+        (_, 64) => Comparison::Doubles(integer64(name, ty.is_signed()).ok_or_else(none)?, a, b),
+        (_, 32) => Comparison::Words(integer32(name, ty.is_signed()).ok_or_else(none)?, a, b),
+        (_, 16) if ty.is_signed() => Comparison::Words(short(name).ok_or_else(none)?, a, b),
+        (_, 16) => Comparison::Words(integer32(name, false).ok_or_else(none)?, a, b),
+        _ => return Err(none()),
+    })
+}
+
+fn set_predicate(encoder: &mut Encoder<'_, '_>, form: &mut Form<'_>) -> Encoded<Op> {
+    let (name, logic, ftz) = comparison(form)?;
+    let ty = form.take_type()?;
+    form.count(if logic == Logic::First { 3 } else { 4 })?;
+    let with = match form.operands.get(3) {
+        Some(operand) => encoder.predicate(operand)?,
+        None => Pred(Pred::TRUE),
+    };
+    let (p, q) = match &form.operands[0].value {
+        Value::Pair(p, q) => (
+            encoder.predicate_destination(p)?,
+            encoder.predicate_destination(q)?,
+        ),
+        _ if ty.is_pair() => {
+            let message =
+                format!("a comparison of {ty} requires two destination predicates: `p|q`");
+            return Err(SpannedError::new(form.operands[0].span, message));
+        }
+        _ => (
+            encoder.predicate_destination(&form.operands[0])?,
+            Pred::NONE,
+        ),
+    };
+    let outcome = Outcome { p, q, logic, with };
+    Ok(match compared(encoder, form, (name, ty, ftz))? {
+        Comparison::Words(f, a, b) => Op::Compare32 { f, a, b, outcome },
+        Comparison::Doubles(f, a, b) => Op::Compare64 { f, a, b, outcome },
+        Comparison::Pairs(f, a, b) => Op::ComparePair { f, a, b, outcome },
+    })
+}
+
+fn set(encoder: &mut Encoder<'_, '_>, form: &mut Form<'_>) -> Encoded<Op> {
+    let (name, logic, ftz) = comparison(form)?;
+    let (to, ty) = (form.take_type()?, form.take_type()?);
+    let one =
+        one(to, ty).ok_or_else(|| form.unsupported("unsupported result type of a comparison"))?;
+    form.count(if logic == Logic::First { 3 } else { 4 })?;
+    let with = match form.operands.get(3) {
+        Some(operand) => encoder.predicate(operand)?,
+        None => Pred(Pred::TRUE),
+    };
+    let d = encoder.destination(&form.operands[0], to)?;
+    Ok(match compared(encoder, form, (name, ty, ftz))? {
+        Comparison::Words(f, a, b) => Op::Set32 {
+            f,
+            d,
+            a,
+            b,
+            one,
+            logic,
+            with,
+        },
+        Comparison::Doubles(f, a, b) => Op::Set64 {
+            f,
+            d,
+            a,
+            b,
+            one,
+            logic,
+            with,
+        },
+        Comparison::Pairs(f, a, b) => Op::SetPair {
+            f,
+            d,
+            a,
+            b,
+            one,
+            logic,
+            with,
+        },
+    })
+}
+
+fn select(encoder: &mut Encoder<'_, '_>, form: &mut Form<'_>) -> Encoded<Op> {
+    let ty = form.take_type()?;
+    form.count(4)?;
+    let d = encoder.destination(&form.operands[0], ty)?;
+    let (a, b) = (
+        encoder.source(&form.operands[1], ty)?,
+        encoder.source(&form.operands[2], ty)?,
+    );
+    let p = encoder.predicate(&form.operands[3])?;
+    Ok(if ty.bits() == 64 {
+        Op::Select64 { d, a, b, p }
+    } else {
+        Op::Select32 { d, a, b, p }
+    })
+}
+
+/// Encodes `slct`, which selects the first value if the third operand is not negative.
+fn select_by_sign(encoder: &mut Encoder<'_, '_>, form: &mut Form<'_>) -> Encoded<Op> {
+    let ftz = form.take("ftz");
+    let (ty, by) = (form.take_type()?, form.take_type()?);
+    form.count(4)?;
+    let d = encoder.destination(&form.operands[0], ty)?;
+    let (a, b) = (
+        encoder.source(&form.operands[1], ty)?,
+        encoder.source(&form.operands[2], ty)?,
+    );
+    let c = encoder.word(&form.operands[3], by)?;
+    if !matches!(by, ScalarType::S32 | ScalarType::F32) {
+        return Err(form.unsupported("the selector must be .s32 or .f32"));
+    }
+    let is_float = by == ScalarType::F32;
+    if ty.bits() == 64 {
+        return Ok(Op::Insert64 {
+            f: match (is_float, ftz) {
+                (false, _) => lanes!(|a: u64, b: u64, c: u32, _e: u32| -> u64 {
+                    if c as i32 >= 0 { a } else { b }
+                }),
+                (true, false) => lanes!(|a: u64, b: u64, c: u32, _e: u32| -> u64 {
+                    if f32::from_bits(c) >= 0.0 { a } else { b }
+                }),
+                (true, true) => lanes!(|a: u64, b: u64, c: u32, _e: u32| -> u64 {
+                    if f32::from_bits(flush(c)) >= 0.0 {
+                        a
+                    } else {
+                        b
+                    }
+                }),
+            },
+            d,
+            a,
+            b,
+            c,
+            e: c,
         });
-        Ok((comparison, logic.unwrap_or(Logic::First), form.take("ftz")))
     }
-
-    fn compared(
-        &mut self,
-        form: &Form<'_>,
-        (name, ty, ftz): (&str, ScalarType, bool),
-    ) -> Encoded<Comparison> {
-        let a = self.source(&form.operands[1], ty)?;
-        let b = self.source(&form.operands[2], ty)?;
-        use ScalarType::{F16, F16X2, F32};
-        if ftz && !matches!(ty, F32 | F16 | F16X2) {
-            return Err(form.unsupported(&format!("`.ftz` is not supported for {ty}")));
+    let f: Ternary32 = match (is_float, ftz) {
+        (false, _) => {
+            lanes!(|a: u32, b: u32, c: u32| -> u32 { if c as i32 >= 0 { a } else { b } })
         }
-        let none = || form.unsupported("the comparison does not support this type");
-        Ok(match (ty, ty.bits()) {
-            (ScalarType::F64, _) => Comparison::Doubles(float64(name).ok_or_else(none)?, a, b),
-            (ScalarType::F32, _) => Comparison::Words(float32(name, ftz).ok_or_else(none)?, a, b),
-            (ScalarType::F16, _) => Comparison::Words(half(name, ftz).ok_or_else(none)?, a, b),
-            (ScalarType::BF16, _) => Comparison::Words(brain(name).ok_or_else(none)?, a, b),
-            (ScalarType::F16X2, _) => Comparison::Pairs(half(name, ftz).ok_or_else(none)?, a, b),
-            (ScalarType::BF16X2, _) => Comparison::Pairs(brain(name).ok_or_else(none)?, a, b),
-            (_, 64) => Comparison::Doubles(integer64(name, ty.is_signed()).ok_or_else(none)?, a, b),
-            (_, 32) => Comparison::Words(integer32(name, ty.is_signed()).ok_or_else(none)?, a, b),
-            (_, 16) if ty.is_signed() => Comparison::Words(short(name).ok_or_else(none)?, a, b),
-            (_, 16) => Comparison::Words(integer32(name, false).ok_or_else(none)?, a, b),
-            _ => return Err(none()),
-        })
-    }
-
-    fn set_predicate(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
-        let (name, logic, ftz) = Self::comparison(form)?;
-        let ty = form.take_type()?;
-        form.count(if logic == Logic::First { 3 } else { 4 })?;
-        let with = match form.operands.get(3) {
-            Some(operand) => self.predicate(operand)?,
-            None => Pred(Pred::TRUE),
-        };
-        let (p, q) = match &form.operands[0].value {
-            Value::Pair(p, q) => (
-                self.predicate_destination(p)?,
-                self.predicate_destination(q)?,
-            ),
-            _ if ty.is_pair() => {
-                let message =
-                    format!("a comparison of {ty} requires two destination predicates: `p|q`");
-                return Err(SpannedError::new(form.operands[0].span, message));
+        (true, false) => {
+            lanes!(|a: u32, b: u32, c: u32| -> u32 { if f32::from_bits(c) >= 0.0 { a } else { b } })
+        }
+        (true, true) => lanes!(|a: u32, b: u32, c: u32| -> u32 {
+            if f32::from_bits(flush(c)) >= 0.0 {
+                a
+            } else {
+                b
             }
-            _ => (self.predicate_destination(&form.operands[0])?, Pred::NONE),
-        };
-        let outcome = Outcome { p, q, logic, with };
-        Ok(match self.compared(form, (name, ty, ftz))? {
-            Comparison::Words(f, a, b) => Op::Compare32 { f, a, b, outcome },
-            Comparison::Doubles(f, a, b) => Op::Compare64 { f, a, b, outcome },
-            Comparison::Pairs(f, a, b) => Op::ComparePair { f, a, b, outcome },
-        })
-    }
-
-    fn set(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
-        let (name, logic, ftz) = Self::comparison(form)?;
-        let (to, ty) = (form.take_type()?, form.take_type()?);
-        let one = one(to, ty)
-            .ok_or_else(|| form.unsupported("unsupported result type of a comparison"))?;
-        form.count(if logic == Logic::First { 3 } else { 4 })?;
-        let with = match form.operands.get(3) {
-            Some(operand) => self.predicate(operand)?,
-            None => Pred(Pred::TRUE),
-        };
-        let d = self.destination(&form.operands[0], to)?;
-        Ok(match self.compared(form, (name, ty, ftz))? {
-            Comparison::Words(f, a, b) => Op::Set32 {
-                f,
-                d,
-                a,
-                b,
-                one,
-                logic,
-                with,
-            },
-            Comparison::Doubles(f, a, b) => Op::Set64 {
-                f,
-                d,
-                a,
-                b,
-                one,
-                logic,
-                with,
-            },
-            Comparison::Pairs(f, a, b) => Op::SetPair {
-                f,
-                d,
-                a,
-                b,
-                one,
-                logic,
-                with,
-            },
-        })
-    }
-
-    fn select(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
-        let ty = form.take_type()?;
-        form.count(4)?;
-        let d = self.destination(&form.operands[0], ty)?;
-        let (a, b) = (
-            self.source(&form.operands[1], ty)?,
-            self.source(&form.operands[2], ty)?,
-        );
-        let p = self.predicate(&form.operands[3])?;
-        Ok(if ty.bits() == 64 {
-            Op::Select64 { d, a, b, p }
-        } else {
-            Op::Select32 { d, a, b, p }
-        })
-    }
-
-    /// Encodes `slct`, which selects the first value if the third operand is not negative.
-    fn select_by_sign(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
-        let ftz = form.take("ftz");
-        let (ty, by) = (form.take_type()?, form.take_type()?);
-        form.count(4)?;
-        let d = self.destination(&form.operands[0], ty)?;
-        let (a, b) = (
-            self.source(&form.operands[1], ty)?,
-            self.source(&form.operands[2], ty)?,
-        );
-        let c = self.word(&form.operands[3], by)?;
-        if !matches!(by, ScalarType::S32 | ScalarType::F32) {
-            return Err(form.unsupported("the selector must be .s32 or .f32"));
-        }
-        let is_float = by == ScalarType::F32;
-        if ty.bits() == 64 {
-            return Ok(Op::Insert64 {
-                f: match (is_float, ftz) {
-                    (false, _) => lanes!(|a: u64, b: u64, c: u32, _e: u32| -> u64 {
-                        if c as i32 >= 0 { a } else { b }
-                    }),
-                    (true, false) => lanes!(|a: u64, b: u64, c: u32, _e: u32| -> u64 {
-                        if f32::from_bits(c) >= 0.0 { a } else { b }
-                    }),
-                    (true, true) => lanes!(|a: u64, b: u64, c: u32, _e: u32| -> u64 {
-                        if f32::from_bits(flush(c)) >= 0.0 {
-                            a
-                        } else {
-                            b
-                        }
-                    }),
-                },
-                d,
-                a,
-                b,
-                c,
-                e: c,
-            });
-        }
-        let f: Ternary32 = match (is_float, ftz) {
-            (false, _) => {
-                lanes!(|a: u32, b: u32, c: u32| -> u32 { if c as i32 >= 0 { a } else { b } })
-            }
-            (true, false) => lanes!(|a: u32, b: u32, c: u32| -> u32 {
-                if f32::from_bits(c) >= 0.0 { a } else { b }
-            }),
-            (true, true) => lanes!(|a: u32, b: u32, c: u32| -> u32 {
-                if f32::from_bits(flush(c)) >= 0.0 {
-                    a
-                } else {
-                    b
-                }
-            }),
-        };
-        Ok(Op::Ternary32 { f, d, a, b, c })
-    }
+        }),
+    };
+    Ok(Op::Ternary32 { f, d, a, b, c })
 }
 
 /// Returns the `set` result for a true comparison of `ty`, in each half of a pair. Returns `None`

@@ -58,7 +58,7 @@ pub(crate) fn instruction(
             described.reconvergence = (meet != NO_PC).then_some(meet);
         }
         Op::BranchIndexed(at) => {
-            let meet = encoder.tables.jumps[at as usize].meet;
+            let meet = encoder.tables.control.jumps[at as usize].meet;
             described.reconvergence = (meet != NO_PC).then_some(meet);
         }
         _ => {}
@@ -221,7 +221,11 @@ fn class(encoder: &Encoder<'_, '_>, opcode: &str, op: Op) -> Class {
         Op::Store(_) => return Class::Store,
         Op::Atomic(_) | Op::AtomicVector { .. } => return Class::Atomic,
         Op::Exit | Op::Trap => return Class::Exit,
-        Op::External(at) if encoder.tables.externals[at as usize].function.launches() => {
+        Op::External(at)
+            if encoder.tables.control.externals[at as usize]
+                .function
+                .launches() =>
+        {
             return Class::Launch;
         }
         _ => {}

@@ -10,8 +10,8 @@ use crate::cfg::Graph;
 use crate::diagnostics::{Span, SpannedError};
 use crate::kernel::Tables;
 use crate::lower::names::{Body, Operand, Resolved, Value, file};
-use crate::lower::opcodes::{self, Group};
-use crate::ops::{Constant, Decoded, NO_REGISTER, Op, Pred, Special, Src};
+use crate::lower::opcodes;
+use crate::ops::{Constant, NO_REGISTER, Op, Pred, Scalar, ScalarKind, Special, Src};
 use crate::site::Symbol;
 use crate::types::ScalarType;
 
@@ -52,76 +52,7 @@ pub(crate) fn slot(file: File, number: u16) -> u16 {
     }
 }
 
-impl<'a> Encoder<'_, 'a> {
-    /// Encodes the instruction at `index` of the function.
-    ///
-    /// A form with a word that its instruction does not have here is unsupported, whatever its
-    /// operands are.
-    pub(crate) fn encode(&mut self, index: usize) -> Encoded<Decoded> {
-        let function = self.function;
-        let instruction = &function.body.instructions[index];
-        self.encode_operands(instruction, index)
-            .map_err(
-                |complaint| match opcodes::foreign_word(instruction.opcode) {
-                    Some(word) if !complaint.is_unsupported => Form::new(instruction).foreign(word),
-                    _ => complaint,
-                },
-            )
-    }
-
-    fn encode_operands(&mut self, instruction: &Resolved<'a>, index: usize) -> Encoded<Decoded> {
-        let mut form = Form::new(instruction);
-        let opcode = opcodes::entry(instruction.opcode);
-        let op = match opcode.map_or(Group::Control, |opcode| opcode.group) {
-            Group::Arithmetic => self.arithmetic(&mut form),
-            Group::Carry => self.carry(&mut form),
-            Group::Integer => self.integer(&mut form),
-            Group::Compare => self.compare(&mut form),
-            Group::Convert => self.convert(&mut form),
-            Group::ConvertAddress => self.convert_address(&mut form),
-            Group::Move => self.mov(&mut form),
-            Group::Load => self.load(&mut form),
-            Group::LoadMatrix => self.load_matrix(&mut form),
-            Group::Store => self.store(&mut form),
-            Group::Atomic => self.atomic(&mut form),
-            Group::TextureRead => self.texture_read(&mut form),
-            Group::TextureQuery => self.texture_query(&mut form),
-            Group::IsSpace => self.is_space(&mut form),
-            Group::Shuffle => self.shuffle(&mut form),
-            Group::Vote => self.vote(&mut form),
-            Group::Match => self.match_value(&mut form),
-            Group::Reduce => self.reduce(&mut form),
-            Group::Elect => self.elect(&mut form),
-            Group::CreatePolicy => self.create_policy(&mut form),
-            Group::Control => self.control(&mut form, index),
-        }?;
-        form.finish()?;
-        if !self.known_opcodes.contains(instruction.opcode) {
-            if let Some(word) = opcodes::foreign_word(instruction.opcode) {
-                return Err(form.foreign(word));
-            }
-            self.known_opcodes.insert(instruction.opcode);
-        }
-        let guard = match instruction.guard {
-            None => Pred(Pred::TRUE),
-            Some((register, negated)) => {
-                Pred(self.number(register) | if negated { Pred::NEGATED } else { 0 })
-            }
-        };
-        Ok(Decoded { op, guard })
-    }
-
-    /// Encodes addition, subtraction and similar opcodes, which floats and integers share.
-    fn arithmetic(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
-        if form.has("cc") {
-            return self.carry(form);
-        }
-        match form.last_type() {
-            Some(ty) if ty.is_float() => self.float(form),
-            _ => self.integer(form),
-        }
-    }
-
+impl Encoder<'_, '_> {
     /// Returns the slot of a virtual register in its file. For 128 bits it is the slot of the lower
     /// half, and the upper half is next.
     pub(crate) fn number(&self, register: u32) -> u16 {
@@ -139,12 +70,20 @@ impl<'a> Encoder<'_, 'a> {
 
     pub(crate) fn constant32(&mut self, constant: Constant) -> Src {
         let tables = &mut *self.tables;
-        intern(&mut tables.constants32, &mut tables.seen32, constant)
+        intern(
+            &mut tables.constants.words,
+            &mut tables.constants.seen32,
+            constant,
+        )
     }
 
     pub(crate) fn constant64(&mut self, constant: Constant) -> Src {
         let tables = &mut *self.tables;
-        intern(&mut tables.constants64, &mut tables.seen64, constant)
+        intern(
+            &mut tables.constants.doubles,
+            &mut tables.constants.seen64,
+            constant,
+        )
     }
 
     fn special(&mut self, special: Special) -> Src {
@@ -357,6 +296,44 @@ impl<'a> Encoder<'_, 'a> {
             _ => self.destination(operand, ty),
         }
     }
+
+    /// Encodes an instruction that is executed one lane at a time, with one destination and up to
+    /// three sources.
+    pub(crate) fn scalar(
+        &mut self,
+        form: &Form<'_>,
+        kind: ScalarKind,
+        (to, from): (ScalarType, ScalarType),
+    ) -> Encoded<Op> {
+        let d = self.destination(&form.operands[0], to)?;
+        let mut sources = [Src(0); 3];
+        for (at, operand) in form.operands[1..].iter().enumerate() {
+            sources[at] = self.source(operand, from)?;
+        }
+        for at in form.operands.len() - 1..3 {
+            sources[at] = sources[0];
+        }
+        self.tables.scalars.push(Scalar {
+            kind,
+            wide: to.bits() == 64,
+            d,
+            sources,
+        });
+        Ok(Op::Scalar(self.tables.scalars.len() as u32 - 1))
+    }
+
+    /// Returns the destinations of `d|p`, both optional.
+    pub(crate) fn word_and_predicate(&mut self, operand: &Operand) -> Encoded<(u16, u16)> {
+        let word = ScalarType::B32;
+        Ok(match &operand.value {
+            Value::Pair(d, p) => (
+                self.optional_destination(d, word)?,
+                self.predicate_destination(p)?,
+            ),
+            Value::Nowhere => (NO_REGISTER, Pred::NONE),
+            _ => (self.destination(operand, word)?, Pred::NONE),
+        })
+    }
 }
 
 fn intern(list: &mut Vec<Constant>, seen: &mut BTreeMap<Constant, u16>, constant: Constant) -> Src {
@@ -381,7 +358,7 @@ pub(crate) struct Form<'i> {
 }
 
 impl<'i> Form<'i> {
-    fn new(instruction: &'i Resolved<'_>) -> Self {
+    pub(super) fn new(instruction: &'i Resolved<'_>) -> Self {
         let mut modifiers: Vec<&str> = instruction.opcode.split('.').skip(1).collect();
         modifiers.retain(|modifier| !modifier.is_empty());
         Self {
@@ -440,7 +417,7 @@ impl<'i> Form<'i> {
             .ok_or_else(|| self.unsupported("missing or unknown type"))
     }
 
-    fn last_type(&self) -> Option<ScalarType> {
+    pub(super) fn last_type(&self) -> Option<ScalarType> {
         self.modifiers
             .iter()
             .rev()
@@ -467,12 +444,12 @@ impl<'i> Form<'i> {
     }
 
     /// Returns the error for a word that the instruction does not accept.
-    fn foreign(&self, word: &str) -> SpannedError {
+    pub(super) fn foreign(&self, word: &str) -> SpannedError {
         self.unsupported(&format!("the modifier `.{word}` is not supported"))
     }
 
     /// Fails if any modifier has not been consumed.
-    fn finish(&self) -> Encoded<()> {
+    pub(super) fn finish(&self) -> Encoded<()> {
         match self.modifiers.first() {
             None => Ok(()),
             Some(left) => Err(self.unsupported(&format!("unexpected modifier `.{left}`"))),

@@ -8,25 +8,15 @@
 #![allow(clippy::float_cmp)] // Minimum and maximum compare exactly.
 
 use crate::lower::encode::{Encoded, Encoder, Form};
+use crate::lower::float_bits::{bits32, f, format_of};
+use crate::lower::packed;
 use crate::ops::{
     Binary32, Binary64, Op, Ternary32, Ternary64, Unary32, Unary64, compare, flush, lanes,
 };
-use crate::ops::{
-    FloatFormat, FloatOp, FloatSpec, Logic, Outcome, Pred, Rounding, Scalar, ScalarKind, Src,
-};
+use crate::ops::{FloatFormat, FloatOp, FloatSpec, Logic, Outcome, Pred, Rounding, ScalarKind};
 use crate::types::ScalarType;
 
-const NAN32: u32 = 0x7fff_ffff;
 const NAN64: u64 = 0x7ff8_0000_0000_0000;
-
-#[inline(always)]
-pub(super) fn bits32(value: f32) -> u32 {
-    if value.is_nan() {
-        NAN32
-    } else {
-        value.to_bits()
-    }
-}
 
 #[inline(always)]
 fn bits64(value: f64) -> u64 {
@@ -44,11 +34,6 @@ fn flush64(bits: u64) -> u64 {
     } else {
         bits
     }
-}
-
-#[inline(always)]
-pub(super) fn f(bits: u32) -> f32 {
-    f32::from_bits(bits)
 }
 
 #[inline(always)]
@@ -134,265 +119,225 @@ macro_rules! single {
     };
 }
 
-impl Encoder<'_, '_> {
-    pub(crate) fn float(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
-        let rounding = form.take_one(|name| match name {
-            "rn" => Some(Rounding::Nearest),
-            "rz" => Some(Rounding::Zero),
-            "rm" => Some(Rounding::Down),
-            "rp" => Some(Rounding::Up),
-            _ => None,
-        });
-        let rounding = rounding.unwrap_or(Rounding::Nearest);
-        let approximate = form.take("approx") || form.take("full");
-        let (ftz, sat, nan) = (form.take("ftz"), form.take("sat"), form.take("NaN"));
-        if form.base == "testp" {
-            return self.test_property(form);
+pub(crate) fn float(encoder: &mut Encoder<'_, '_>, form: &mut Form<'_>) -> Encoded<Op> {
+    let rounding = form.take_one(|name| match name {
+        "rn" => Some(Rounding::Nearest),
+        "rz" => Some(Rounding::Zero),
+        "rm" => Some(Rounding::Down),
+        "rp" => Some(Rounding::Up),
+        _ => None,
+    });
+    let rounding = rounding.unwrap_or(Rounding::Nearest);
+    let approximate = form.take("approx") || form.take("full");
+    let (ftz, sat, nan) = (form.take("ftz"), form.take("sat"), form.take("NaN"));
+    if form.base == "testp" {
+        return test_property(encoder, form);
+    }
+    let ty = form.take_type()?;
+    if let Some(narrow) = form.take_one(ScalarType::from_name) {
+        if ftz {
+            return Err(form.unsupported("two types do not go with `.ftz`"));
         }
-        let ty = form.take_type()?;
-        if let Some(narrow) = form.take_one(ScalarType::from_name) {
-            if ftz {
-                return Err(form.unsupported("two types do not go with `.ftz`"));
+        return packed::mixed(encoder, form, (ty, narrow), rounding, sat);
+    }
+    if matches!(form.base, "min" | "max") && form.operands.len() == 4 {
+        return packed::extreme_of_three(encoder, form, ty, ftz, nan);
+    }
+    if ty == ScalarType::F32X2 && !sat {
+        return packed::pair_of_singles(encoder, form, rounding, ftz);
+    }
+    let none = || form.unsupported("the instruction does not support this type");
+    let exact = matches!(format_of(ty), FloatFormat::Brain | FloatFormat::Double);
+    let flushes = approximate || !exact;
+    if ftz && !flushes || sat && exact {
+        return Err(form.unsupported("the type does not support this modifier"));
+    }
+    if rounding != Rounding::Nearest || ty.is_half() || form.has("xorsign") {
+        return float_scalar(encoder, form, ty, (rounding, ftz, sat, nan));
+    }
+    let operands = form.operands;
+    let is_double = ty == ScalarType::F64;
+    match form.base {
+        "abs" | "neg" | "rcp" | "sqrt" | "rsqrt" | "sin" | "cos" | "ex2" | "lg2" | "tanh" => {
+            form.count(2)?;
+            let (d, a) = (
+                encoder.destination(&operands[0], ty)?,
+                encoder.source(&operands[1], ty)?,
+            );
+            if is_double {
+                let f = unary64(form.base, ftz).ok_or_else(none)?;
+                return Ok(Op::Unary64 { f, d, a });
             }
-            return self.mixed(form, (ty, narrow), rounding, sat);
+            Ok(Op::Unary32 {
+                f: unary32(form.base, ftz, sat).ok_or_else(none)?,
+                d,
+                a,
+            })
         }
-        if matches!(form.base, "min" | "max") && form.operands.len() == 4 {
-            return self.extreme_of_three(form, ty, ftz, nan);
+        "fma" | "mad" => {
+            form.count(4)?;
+            let d = encoder.destination(&operands[0], ty)?;
+            let (a, b) = (
+                encoder.source(&operands[1], ty)?,
+                encoder.source(&operands[2], ty)?,
+            );
+            let c = encoder.source(&operands[3], ty)?;
+            if is_double {
+                let f: Ternary64 =
+                    lanes!(|a: u64, b: u64, c: u64| -> u64 { bits64(g(a).mul_add(g(b), g(c))) });
+                return Ok(Op::Ternary64 { f, d, a, b, c });
+            }
+            let f: Ternary32 = single!(ftz, sat, |a, b, c| a.mul_add(b, c));
+            Ok(Op::Ternary32 { f, d, a, b, c })
         }
-        if ty == ScalarType::F32X2 && !sat {
-            return self.pair_of_singles(form, rounding, ftz);
-        }
-        let none = || form.unsupported("the instruction does not support this type");
-        let exact = matches!(format_of(ty), FloatFormat::Brain | FloatFormat::Double);
-        let flushes = approximate || !exact;
-        if ftz && !flushes || sat && exact {
-            return Err(form.unsupported("the type does not support this modifier"));
-        }
-        if rounding != Rounding::Nearest || ty.is_half() || form.has("xorsign") {
-            return self.float_scalar(form, ty, (rounding, ftz, sat, nan));
-        }
-        let operands = form.operands;
-        let is_double = ty == ScalarType::F64;
-        match form.base {
-            "abs" | "neg" | "rcp" | "sqrt" | "rsqrt" | "sin" | "cos" | "ex2" | "lg2" | "tanh" => {
-                form.count(2)?;
-                let (d, a) = (
-                    self.destination(&operands[0], ty)?,
-                    self.source(&operands[1], ty)?,
-                );
-                if is_double {
-                    let f = unary64(form.base, ftz).ok_or_else(none)?;
-                    return Ok(Op::Unary64 { f, d, a });
-                }
-                Ok(Op::Unary32 {
-                    f: unary32(form.base, ftz, sat).ok_or_else(none)?,
+        _ => {
+            form.count(3)?;
+            let d = encoder.destination(&operands[0], ty)?;
+            let (a, b) = (
+                encoder.source(&operands[1], ty)?,
+                encoder.source(&operands[2], ty)?,
+            );
+            if is_double {
+                return Ok(Op::Binary64 {
+                    f: double(form.base).ok_or_else(none)?,
                     d,
                     a,
-                })
+                    b,
+                });
             }
-            "fma" | "mad" => {
-                form.count(4)?;
-                let d = self.destination(&operands[0], ty)?;
-                let (a, b) = (
-                    self.source(&operands[1], ty)?,
-                    self.source(&operands[2], ty)?,
-                );
-                let c = self.source(&operands[3], ty)?;
-                if is_double {
-                    let f: Ternary64 = lanes!(|a: u64, b: u64, c: u64| -> u64 {
-                        bits64(g(a).mul_add(g(b), g(c)))
-                    });
-                    return Ok(Op::Ternary64 { f, d, a, b, c });
-                }
-                let f: Ternary32 = single!(ftz, sat, |a, b, c| a.mul_add(b, c));
-                Ok(Op::Ternary32 { f, d, a, b, c })
-            }
-            _ => {
-                form.count(3)?;
-                let d = self.destination(&operands[0], ty)?;
-                let (a, b) = (
-                    self.source(&operands[1], ty)?,
-                    self.source(&operands[2], ty)?,
-                );
-                if is_double {
-                    return Ok(Op::Binary64 {
-                        f: double(form.base).ok_or_else(none)?,
-                        d,
-                        a,
-                        b,
-                    });
-                }
-                let f = single(form.base, ftz, sat, nan).ok_or_else(none)?;
-                Ok(Op::Binary32 { f, d, a, b })
-            }
+            let f = single(form.base, ftz, sat, nan).ok_or_else(none)?;
+            Ok(Op::Binary32 { f, d, a, b })
         }
     }
+}
 
-    /// Encodes arithmetic that is executed one lane at a time.
-    fn float_scalar(
-        &mut self,
-        form: &mut Form<'_>,
-        ty: ScalarType,
-        (rounding, flush, saturate, nan): (Rounding, bool, bool, bool),
-    ) -> Encoded<Op> {
-        let op = match form.base {
-            "add" => FloatOp::Add,
-            "sub" => FloatOp::Sub,
-            "mul" => FloatOp::Mul,
-            "fma" | "mad" => FloatOp::Fma,
-            "div" => FloatOp::Div,
-            "rcp" => FloatOp::Rcp,
-            "sqrt" => FloatOp::Sqrt,
-            "neg" => FloatOp::Neg,
-            "abs" => FloatOp::Abs,
-            "min" => FloatOp::Min,
-            "max" => FloatOp::Max,
-            "tanh" => FloatOp::Tanh,
-            "ex2" => FloatOp::Ex2,
-            _ => {
-                return Err(
-                    form.unsupported("the instruction does not support this type or rounding")
-                );
-            }
-        };
-        let rounds = matches!(
-            op,
-            FloatOp::Add
-                | FloatOp::Sub
-                | FloatOp::Mul
-                | FloatOp::Fma
-                | FloatOp::Div
-                | FloatOp::Rcp
-                | FloatOp::Sqrt
-        );
-        if rounding != Rounding::Nearest && (!rounds || ty.is_half()) {
-            return Err(
-                form.unsupported("the instruction does not support this rounding for this type")
-            );
+/// Encodes arithmetic that is executed one lane at a time.
+fn float_scalar(
+    encoder: &mut Encoder<'_, '_>,
+    form: &mut Form<'_>,
+    ty: ScalarType,
+    (rounding, flush, saturate, nan): (Rounding, bool, bool, bool),
+) -> Encoded<Op> {
+    let op = match form.base {
+        "add" => FloatOp::Add,
+        "sub" => FloatOp::Sub,
+        "mul" => FloatOp::Mul,
+        "fma" | "mad" => FloatOp::Fma,
+        "div" => FloatOp::Div,
+        "rcp" => FloatOp::Rcp,
+        "sqrt" => FloatOp::Sqrt,
+        "neg" => FloatOp::Neg,
+        "abs" => FloatOp::Abs,
+        "min" => FloatOp::Min,
+        "max" => FloatOp::Max,
+        "tanh" => FloatOp::Tanh,
+        "ex2" => FloatOp::Ex2,
+        _ => {
+            return Err(form.unsupported("the instruction does not support this type or rounding"));
         }
-        if ty.is_half() && matches!(op, FloatOp::Div | FloatOp::Rcp | FloatOp::Sqrt) {
-            return Err(form.unsupported("the instruction does not support this type"));
-        }
-        let is_extreme = matches!(op, FloatOp::Min | FloatOp::Max);
-        let xorsign = is_extreme && form.take("xorsign");
-        if xorsign && !form.take("abs") {
-            return Err(form.unsupported("`.xorsign` needs `.abs`"));
-        }
-        if nan && !is_extreme {
-            return Err(form.unsupported("`.NaN` is only for minimum and maximum"));
-        }
-        let relu = op == FloatOp::Fma && ty.is_half() && form.take("relu");
-        let operands = match op {
-            FloatOp::Fma => 3,
-            FloatOp::Neg
-            | FloatOp::Abs
+    };
+    let rounds = matches!(
+        op,
+        FloatOp::Add
+            | FloatOp::Sub
+            | FloatOp::Mul
+            | FloatOp::Fma
+            | FloatOp::Div
             | FloatOp::Rcp
             | FloatOp::Sqrt
-            | FloatOp::Tanh
-            | FloatOp::Ex2 => 1,
-            _ => 2,
-        };
-        form.count(operands + 1)?;
-        let kind = ScalarKind::Float(FloatSpec {
-            flush,
-            saturate,
-            relu,
-            nan,
-            xorsign,
-            pair: ty.is_pair(),
-            ..FloatSpec::new(op, format_of(ty), rounding)
-        });
-        self.scalar(form, kind, (ty, ty))
+    );
+    if rounding != Rounding::Nearest && (!rounds || ty.is_half()) {
+        return Err(
+            form.unsupported("the instruction does not support this rounding for this type")
+        );
     }
-
-    /// Encodes an instruction that is executed one lane at a time, with one destination and up to
-    /// three sources.
-    pub(crate) fn scalar(
-        &mut self,
-        form: &Form<'_>,
-        kind: ScalarKind,
-        (to, from): (ScalarType, ScalarType),
-    ) -> Encoded<Op> {
-        let d = self.destination(&form.operands[0], to)?;
-        let mut sources = [Src(0); 3];
-        for (at, operand) in form.operands[1..].iter().enumerate() {
-            sources[at] = self.source(operand, from)?;
-        }
-        for at in form.operands.len() - 1..3 {
-            sources[at] = sources[0];
-        }
-        self.tables.scalars.push(Scalar {
-            kind,
-            wide: to.bits() == 64,
-            d,
-            sources,
-        });
-        Ok(Op::Scalar(self.tables.scalars.len() as u32 - 1))
+    if ty.is_half() && matches!(op, FloatOp::Div | FloatOp::Rcp | FloatOp::Sqrt) {
+        return Err(form.unsupported("the instruction does not support this type"));
     }
+    let is_extreme = matches!(op, FloatOp::Min | FloatOp::Max);
+    let xorsign = is_extreme && form.take("xorsign");
+    if xorsign && !form.take("abs") {
+        return Err(form.unsupported("`.xorsign` needs `.abs`"));
+    }
+    if nan && !is_extreme {
+        return Err(form.unsupported("`.NaN` is only for minimum and maximum"));
+    }
+    let relu = op == FloatOp::Fma && ty.is_half() && form.take("relu");
+    let operands = match op {
+        FloatOp::Fma => 3,
+        FloatOp::Neg
+        | FloatOp::Abs
+        | FloatOp::Rcp
+        | FloatOp::Sqrt
+        | FloatOp::Tanh
+        | FloatOp::Ex2 => 1,
+        _ => 2,
+    };
+    form.count(operands + 1)?;
+    let kind = ScalarKind::Float(FloatSpec {
+        flush,
+        saturate,
+        relu,
+        nan,
+        xorsign,
+        pair: ty.is_pair(),
+        ..FloatSpec::new(op, format_of(ty), rounding)
+    });
+    encoder.scalar(form, kind, (ty, ty))
+}
 
-    fn test_property(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
-        let names = [
-            "finite",
-            "infinite",
-            "number",
-            "notanumber",
-            "normal",
-            "subnormal",
-        ];
-        let property = form
-            .take_one(|name| names.into_iter().find(|&known| known == name))
-            .ok_or_else(|| form.unsupported("missing or unknown property to test"))?;
-        let ty = form.take_type()?;
-        form.count(2)?;
-        let p = self.predicate_destination(&form.operands[0])?;
-        let a = self.source(&form.operands[1], ty)?;
-        let outcome = Outcome {
-            p,
-            q: Pred::NONE,
-            logic: Logic::First,
-            with: Pred(Pred::TRUE),
-        };
-        if ty == ScalarType::F64 {
-            let f = match property {
-                "finite" => compare!(|a, _b: u64| g(a).is_finite()),
-                "infinite" => compare!(|a, _b: u64| g(a).is_infinite()),
-                "number" => compare!(|a, _b: u64| !g(a).is_nan()),
-                "notanumber" => compare!(|a, _b: u64| g(a).is_nan()),
-                "normal" => compare!(|a, _b: u64| g(a).is_normal() || g(a) == 0.0),
-                _ => compare!(|a, _b: u64| g(a).is_subnormal()),
-            };
-            return Ok(Op::Compare64 {
-                f,
-                a,
-                b: a,
-                outcome,
-            });
-        }
+fn test_property(encoder: &mut Encoder<'_, '_>, form: &mut Form<'_>) -> Encoded<Op> {
+    let names = [
+        "finite",
+        "infinite",
+        "number",
+        "notanumber",
+        "normal",
+        "subnormal",
+    ];
+    let property = form
+        .take_one(|name| names.into_iter().find(|&known| known == name))
+        .ok_or_else(|| form.unsupported("missing or unknown property to test"))?;
+    let ty = form.take_type()?;
+    form.count(2)?;
+    let p = encoder.predicate_destination(&form.operands[0])?;
+    let a = encoder.source(&form.operands[1], ty)?;
+    let outcome = Outcome {
+        p,
+        q: Pred::NONE,
+        logic: Logic::First,
+        with: Pred(Pred::TRUE),
+    };
+    if ty == ScalarType::F64 {
         let f = match property {
-            "finite" => compare!(|a, _b: u32| f(a).is_finite()),
-            "infinite" => compare!(|a, _b: u32| f(a).is_infinite()),
-            "number" => compare!(|a, _b: u32| !f(a).is_nan()),
-            "notanumber" => compare!(|a, _b: u32| f(a).is_nan()),
-            "normal" => compare!(|a, _b: u32| f(a).is_normal() || f(a) == 0.0),
-            _ => compare!(|a, _b: u32| f(a).is_subnormal()),
+            "finite" => compare!(|a, _b: u64| g(a).is_finite()),
+            "infinite" => compare!(|a, _b: u64| g(a).is_infinite()),
+            "number" => compare!(|a, _b: u64| !g(a).is_nan()),
+            "notanumber" => compare!(|a, _b: u64| g(a).is_nan()),
+            "normal" => compare!(|a, _b: u64| g(a).is_normal() || g(a) == 0.0),
+            _ => compare!(|a, _b: u64| g(a).is_subnormal()),
         };
-        Ok(Op::Compare32 {
+        return Ok(Op::Compare64 {
             f,
             a,
             b: a,
             outcome,
-        })
+        });
     }
-}
-
-/// Returns the floating-point format of a type.
-pub(crate) fn format_of(ty: ScalarType) -> FloatFormat {
-    match ty {
-        ScalarType::F16 | ScalarType::F16X2 => FloatFormat::Half,
-        ScalarType::BF16 | ScalarType::BF16X2 => FloatFormat::Brain,
-        ScalarType::F32 => FloatFormat::Single,
-        _ => FloatFormat::Double,
-    }
+    let f = match property {
+        "finite" => compare!(|a, _b: u32| f(a).is_finite()),
+        "infinite" => compare!(|a, _b: u32| f(a).is_infinite()),
+        "number" => compare!(|a, _b: u32| !f(a).is_nan()),
+        "notanumber" => compare!(|a, _b: u32| f(a).is_nan()),
+        "normal" => compare!(|a, _b: u32| f(a).is_normal() || f(a) == 0.0),
+        _ => compare!(|a, _b: u32| f(a).is_subnormal()),
+    };
+    Ok(Op::Compare32 {
+        f,
+        a,
+        b: a,
+        outcome,
+    })
 }
 
 /// Computes `f` in double precision. Double rounding is harmless at these error bounds, and the

@@ -15,6 +15,7 @@ use crate::kernel::{Frame, Kernel, Parameter, RefusedKernel};
 use crate::launch_limits::{DeclaredLimits, DeclaredThreads};
 use crate::lower::describe::{self, FunctionBase};
 use crate::lower::encode::{Encoder, NumberedFunction};
+use crate::lower::families;
 use crate::lower::names::{ModuleNames, align_up, argument_offsets};
 use crate::lower::site;
 use crate::site::SharedRange;
@@ -232,7 +233,7 @@ impl Linker<'_, '_> {
                 start,
             };
             for index in 0..prepared.body.instructions.len() {
-                match encoder.encode(index) {
+                match families::encode(&mut encoder, index) {
                     Ok(decoded) => {
                         ops.push(decoded);
                         sites.push(site::describe(prepared, index, decoded.op, self.source));
@@ -263,7 +264,7 @@ impl Linker<'_, '_> {
         // A call's target is known only now that all functions have their places.
         for (decoded, instruction) in ops.iter().zip(&mut instructions) {
             if let crate::ops::Op::Call(site) = decoded.op {
-                instruction.target = Some(frames[tables.calls[site as usize].callee].entry);
+                instruction.target = Some(frames[tables.control.calls[site as usize].callee].entry);
             }
         }
         let offsets = argument_offsets(&function.parameters);

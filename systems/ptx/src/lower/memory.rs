@@ -45,380 +45,381 @@ const SCOPES: [&str; 4] = ["cta", "cluster", "gpu", "sys"];
 /// Maximum bytes of one lane of an access.
 const BYTES_MAX: u32 = 32;
 
-impl Encoder<'_, '_> {
-    pub(crate) fn load(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
-        let strong = ["volatile", "relaxed", "acquire", "mmio"];
-        let strong = strong.into_iter().any(|word| form.has(word));
-        self.take_policy(form)?;
-        let (space, count, ty) = memory_form(form)?;
-        form.count(2)?;
-        let address = self.address(&form.operands[1], space)?;
-        let mut access = blank(address, count, ty);
-        access.strong = strong;
-        access.silent = self.is_parameter(&form.operands[1]);
-        if ty == ScalarType::B128 {
-            let low = self.optional_destination(&form.operands[0], ty)?;
-            if low != NO_REGISTER {
-                access.registers[..2].copy_from_slice(&[low, low + 1]);
-            }
-            return Ok(Op::Load(self.halves(form, access)?));
+pub(crate) fn load(encoder: &mut Encoder<'_, '_>, form: &mut Form<'_>) -> Encoded<Op> {
+    let strong = ["volatile", "relaxed", "acquire", "mmio"];
+    let strong = strong.into_iter().any(|word| form.has(word));
+    take_policy(encoder, form)?;
+    let (space, count, ty) = memory_form(form)?;
+    form.count(2)?;
+    let address = address(encoder, &form.operands[1], space)?;
+    let mut access = blank(address, count, ty);
+    access.strong = strong;
+    access.silent = is_parameter(encoder, &form.operands[1]);
+    if ty == ScalarType::B128 {
+        let low = encoder.optional_destination(&form.operands[0], ty)?;
+        if low != NO_REGISTER {
+            access.registers[..2].copy_from_slice(&[low, low + 1]);
         }
-        let list = elements(&form.operands[0]);
-        if list.len() != count {
-            return Err(
-                form.unsupported("the number of registers does not match the vector length")
-            );
-        }
-        let mut bits = 0;
-        for (slot, element) in access.registers.iter_mut().zip(list) {
-            if matches!(element.value, Value::Nowhere) {
-                continue;
-            }
-            let width;
-            (*slot, width) = self.wide_destination(element, ty)?;
-            if bits != 0 && bits != width {
-                return Err(form.unsupported("the registers must have equal widths"));
-            }
-            bits = width;
-        }
-        access.wide = bits == 64;
-        access.short = bits == 16;
-        self.tables.accesses.push(access.load());
-        Ok(Op::Load(self.tables.accesses.len() as u32 - 1))
+        return Ok(Op::Load(halves(encoder, form, access)?));
     }
+    let list = elements(&form.operands[0]);
+    if list.len() != count {
+        return Err(form.unsupported("the number of registers does not match the vector length"));
+    }
+    let mut bits = 0;
+    for (slot, element) in access.registers.iter_mut().zip(list) {
+        if matches!(element.value, Value::Nowhere) {
+            continue;
+        }
+        let width;
+        (*slot, width) = encoder.wide_destination(element, ty)?;
+        if bits != 0 && bits != width {
+            return Err(form.unsupported("the registers must have equal widths"));
+        }
+        bits = width;
+    }
+    access.wide = bits == 64;
+    access.short = bits == 16;
+    encoder.tables.accesses.push(access.load());
+    Ok(Op::Load(encoder.tables.accesses.len() as u32 - 1))
+}
 
-    /// Encodes `ldmatrix`, whose rows of 16 bytes are in local memory.
-    pub(crate) fn load_matrix(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
-        let is_whole = form.take("sync") && form.take("aligned") && form.take("m8n8");
-        let count = form.take_one(|name| match name {
-            "x1" => Some(1),
-            "x2" => Some(2),
-            "x4" => Some(4),
-            _ => None,
-        });
-        let transposed = form.take("trans");
-        let space = form.take_one(StateSpace::from_name);
-        let (Some(count), true) = (count.filter(|_| is_whole), form.take("b16")) else {
-            return Err(
-                form.unsupported("expected `.sync.aligned.m8n8`, `.x1`, `.x2` or `.x4`, and .b16")
-            );
+/// Encodes `ldmatrix`, whose rows of 16 bytes are in local memory.
+pub(crate) fn load_matrix(encoder: &mut Encoder<'_, '_>, form: &mut Form<'_>) -> Encoded<Op> {
+    let is_whole = form.take("sync") && form.take("aligned") && form.take("m8n8");
+    let count = form.take_one(|name| match name {
+        "x1" => Some(1),
+        "x2" => Some(2),
+        "x4" => Some(4),
+        _ => None,
+    });
+    let transposed = form.take("trans");
+    let space = form.take_one(StateSpace::from_name);
+    let (Some(count), true) = (count.filter(|_| is_whole), form.take("b16")) else {
+        return Err(
+            form.unsupported("expected `.sync.aligned.m8n8`, `.x1`, `.x2` or `.x4`, and .b16")
+        );
+    };
+    form.count(2)?;
+    let list = elements(&form.operands[0]);
+    if list.len() != count {
+        return Err(
+            form.unsupported("the number of registers does not match the number of matrices")
+        );
+    }
+    let mut registers = [NO_REGISTER; 4];
+    for (register, element) in registers.iter_mut().zip(list) {
+        *register = encoder.optional_destination(element, ScalarType::B32)?;
+    }
+    let address = address(
+        encoder,
+        &form.operands[1],
+        space.unwrap_or(StateSpace::Generic),
+    )?;
+    let mut row = blank(address, 4, ScalarType::B32);
+    row.space = Space::Shared;
+    encoder.tables.accesses.push(row);
+    encoder.tables.matrices.push(MatrixLoad {
+        row: encoder.tables.accesses.len() as u32 - 1,
+        transposed,
+        count,
+        registers,
+    });
+    Ok(Op::LoadMatrix(encoder.tables.matrices.len() as u32 - 1))
+}
+
+/// Encodes `prefetch{.space}.level`; for private memory it has no effect.
+pub(crate) fn prefetch(encoder: &mut Encoder<'_, '_>, form: &mut Form<'_>) -> Encoded<Op> {
+    let is_private = form.take("local");
+    let space = if form.take("global") {
+        StateSpace::Global
+    } else {
+        StateSpace::Generic
+    };
+    let levels = ["L1", "L2", "L2::evict_last", "L2::evict_normal"];
+    if !levels.into_iter().any(|level| form.take(level)) {
+        return Err(form.unsupported("a prefetch must name its target level, `.L1` or `.L2`"));
+    }
+    form.count(1)?;
+    let address = address(encoder, &form.operands[0], space)?;
+    if is_private || !matches!(address.region, Region::Global | Region::Generic) {
+        return Ok(Op::Nothing);
+    }
+    encoder
+        .tables
+        .accesses
+        .push(blank(address, 1, ScalarType::U8));
+    Ok(Op::Prefetch(encoder.tables.accesses.len() as u32 - 1))
+}
+
+pub(crate) fn store(encoder: &mut Encoder<'_, '_>, form: &mut Form<'_>) -> Encoded<Op> {
+    take_policy(encoder, form)?;
+    let (space, count, ty) = memory_form(form)?;
+    form.count(2)?;
+    if matches!(space, StateSpace::Const | StateSpace::Argument)
+        || (space == StateSpace::Param && is_entry_address(&form.operands[0]))
+    {
+        return Err(form.unsupported("this state space is read-only"));
+    }
+    let address = address(encoder, &form.operands[0], space)?;
+    let mut access = blank(address, count, ty);
+    access.silent = is_parameter(encoder, &form.operands[0]);
+    if ty == ScalarType::B128 {
+        let low = encoder.source(&form.operands[1], ty)?;
+        access.sources[..2].copy_from_slice(&[low, Src(low.0 + 1)]);
+        return Ok(Op::Store(halves(encoder, form, access)?));
+    }
+    let list = elements(&form.operands[1]);
+    if list.len() != count {
+        return Err(form.unsupported("the number of registers does not match the vector length"));
+    }
+    let mut wide = None;
+    for (slot, element) in access.sources.iter_mut().zip(list) {
+        let is_wide = match element.value {
+            Value::Register(register) => encoder.ty(register).bits() == 64,
+            _ => ty.bits() == 64,
         };
-        form.count(2)?;
-        let list = elements(&form.operands[0]);
-        if list.len() != count {
-            return Err(
-                form.unsupported("the number of registers does not match the number of matrices")
-            );
+        if let Value::Register(register) = element.value
+            && encoder.ty(register).bits() < ty.bits()
+        {
+            return encoder.source(element, ty).map(|_| Op::Nothing);
         }
-        let mut registers = [NO_REGISTER; 4];
-        for (register, element) in registers.iter_mut().zip(list) {
-            *register = self.optional_destination(element, ScalarType::B32)?;
-        }
-        let address = self.address(&form.operands[1], space.unwrap_or(StateSpace::Generic))?;
-        let mut row = blank(address, 4, ScalarType::B32);
-        row.space = Space::Shared;
-        self.tables.accesses.push(row);
-        self.tables.matrices.push(MatrixLoad {
-            row: self.tables.accesses.len() as u32 - 1,
-            transposed,
-            count,
-            registers,
-        });
-        Ok(Op::LoadMatrix(self.tables.matrices.len() as u32 - 1))
-    }
-
-    /// Encodes `prefetch{.space}.level`; for private memory it has no effect.
-    pub(crate) fn prefetch(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
-        let is_private = form.take("local");
-        let space = if form.take("global") {
-            StateSpace::Global
+        *slot = if is_wide {
+            encoder.double(element, wide_type(ty))?
         } else {
-            StateSpace::Generic
+            encoder.any_word(element, ty)?
         };
-        let levels = ["L1", "L2", "L2::evict_last", "L2::evict_normal"];
-        if !levels.into_iter().any(|level| form.take(level)) {
-            return Err(form.unsupported("a prefetch must name its target level, `.L1` or `.L2`"));
+        if wide.is_some_and(|before| before != is_wide) {
+            return Err(form.unsupported("the registers must have equal widths"));
         }
-        form.count(1)?;
-        let address = self.address(&form.operands[0], space)?;
-        if is_private || !matches!(address.region, Region::Global | Region::Generic) {
-            return Ok(Op::Nothing);
-        }
-        self.tables.accesses.push(blank(address, 1, ScalarType::U8));
-        Ok(Op::Prefetch(self.tables.accesses.len() as u32 - 1))
+        wide = Some(is_wide);
     }
+    access.wide = wide.unwrap_or(false);
+    encoder.tables.accesses.push(access.store());
+    Ok(Op::Store(encoder.tables.accesses.len() as u32 - 1))
+}
 
-    pub(crate) fn store(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
-        self.take_policy(form)?;
-        let (space, count, ty) = memory_form(form)?;
-        form.count(2)?;
-        if matches!(space, StateSpace::Const | StateSpace::Argument)
-            || (space == StateSpace::Param && Self::is_entry_address(&form.operands[0]))
-        {
-            return Err(form.unsupported("this state space is read-only"));
-        }
-        let address = self.address(&form.operands[0], space)?;
-        let mut access = blank(address, count, ty);
-        access.silent = self.is_parameter(&form.operands[0]);
-        if ty == ScalarType::B128 {
-            let low = self.source(&form.operands[1], ty)?;
-            access.sources[..2].copy_from_slice(&[low, Src(low.0 + 1)]);
-            return Ok(Op::Store(self.halves(form, access)?));
-        }
-        let list = elements(&form.operands[1]);
-        if list.len() != count {
-            return Err(
-                form.unsupported("the number of registers does not match the vector length")
-            );
-        }
-        let mut wide = None;
-        for (slot, element) in access.sources.iter_mut().zip(list) {
-            let is_wide = match element.value {
-                Value::Register(register) => self.ty(register).bits() == 64,
-                _ => ty.bits() == 64,
-            };
-            if let Value::Register(register) = element.value
-                && self.ty(register).bits() < ty.bits()
-            {
-                return self.source(element, ty).map(|_| Op::Nothing);
-            }
-            *slot = if is_wide {
-                self.double(element, wide_type(ty))?
-            } else {
-                self.any_word(element, ty)?
-            };
-            if wide.is_some_and(|before| before != is_wide) {
-                return Err(form.unsupported("the registers must have equal widths"));
-            }
-            wide = Some(is_wide);
-        }
-        access.wide = wide.unwrap_or(false);
-        self.tables.accesses.push(access.store());
-        Ok(Op::Store(self.tables.accesses.len() as u32 - 1))
+/// Adds a 128-bit access, which is encoded as two double words.
+fn halves(encoder: &mut Encoder<'_, '_>, form: &Form<'_>, access: Access) -> Encoded<u32> {
+    if access.count != 1 {
+        return Err(form.unsupported("vectors of .b128 are not supported"));
     }
+    encoder.tables.accesses.push(Access {
+        bytes: 8,
+        count: 2,
+        wide: true,
+        ..access
+    });
+    Ok(encoder.tables.accesses.len() as u32 - 1)
+}
 
-    /// Adds a 128-bit access, which is encoded as two double words.
-    fn halves(&mut self, form: &Form<'_>, access: Access) -> Encoded<u32> {
-        if access.count != 1 {
-            return Err(form.unsupported("vectors of .b128 are not supported"));
-        }
-        self.tables.accesses.push(Access {
-            bytes: 8,
-            count: 2,
-            wide: true,
-            ..access
-        });
-        Ok(self.tables.accesses.len() as u32 - 1)
+/// Consumes the operand of `.L2::cache_hint`; the hint changes no value, and no modelled cache
+/// uses it.
+fn take_policy(encoder: &mut Encoder<'_, '_>, form: &mut Form<'_>) -> Encoded<()> {
+    if form.take("L2::cache_hint")
+        && let [rest @ .., policy] = form.operands
+    {
+        encoder.double(policy, ScalarType::B64)?;
+        form.operands = rest;
     }
+    Ok(())
+}
 
-    /// Consumes the operand of `.L2::cache_hint`; the hint changes no value, and no modelled cache
-    /// uses it.
-    fn take_policy(&mut self, form: &mut Form<'_>) -> Encoded<()> {
-        if form.take("L2::cache_hint")
-            && let [rest @ .., policy] = form.operands
-        {
-            self.double(policy, ScalarType::B64)?;
-            form.operands = rest;
+/// True if the operand is a parameter of the kernel itself, not of a call it makes.
+fn is_entry_address(operand: &Operand) -> bool {
+    matches!(
+        operand.value,
+        Value::Address(Base::Symbol(Symbol::Argument(_)), _)
+    )
+}
+
+/// True if the operand is a function parameter that is addressed by name.
+fn is_parameter(encoder: &Encoder<'_, '_>, operand: &Operand) -> bool {
+    match operand.value {
+        Value::Address(Base::Symbol(Symbol::Frame(index)), _) => {
+            !encoder.function.body.frame[index].is_local
         }
-        Ok(())
-    }
-
-    /// True if the operand is a parameter of the kernel itself, not of a call it makes.
-    fn is_entry_address(operand: &Operand) -> bool {
-        matches!(
-            operand.value,
-            Value::Address(Base::Symbol(Symbol::Argument(_)), _)
-        )
-    }
-
-    /// True if the operand is a function parameter that is addressed by name.
-    fn is_parameter(&self, operand: &Operand) -> bool {
-        match operand.value {
-            Value::Address(Base::Symbol(Symbol::Frame(index)), _) => {
-                !self.function.body.frame[index].is_local
-            }
-            _ => false,
-        }
-    }
-
-    pub(crate) fn address(&mut self, operand: &Operand, space: StateSpace) -> Encoded<Address> {
-        let Value::Address(base, offset) = operand.value else {
-            return Err(SpannedError::new(
-                operand.span,
-                "expected an address in brackets",
-            ));
-        };
-        let mut region = match space {
-            StateSpace::Global => Region::Global,
-            StateSpace::Const => Region::Const,
-            StateSpace::Shared => Region::Shared,
-            StateSpace::Argument => Region::Param,
-            StateSpace::Param if self.is_entry => Region::Param,
-            StateSpace::Local | StateSpace::Param => Region::Local,
-            StateSpace::Generic | StateSpace::Register => Region::Generic,
-        };
-        let (wide, base, offset, in_frame) = match base {
-            Base::Absolute => (true, self.constant64(Constant::Value(0)), offset, false),
-            Base::Register(register) => {
-                let wide = self.ty(register).bits() == 64;
-                if !matches!(self.ty(register).bits(), 32 | 64) {
-                    let message = "an address register must be 32 or 64 bits wide";
-                    return Err(SpannedError::new(operand.span, message));
-                }
-                (wide, Src(self.number(register)), offset, false)
-            }
-            Base::Symbol(Symbol::Frame(index)) => {
-                region = Region::Local;
-                let start = i64::from(self.function.body.frame[index].offset);
-                (
-                    true,
-                    self.constant64(Constant::Value(0)),
-                    start.wrapping_add(offset),
-                    true,
-                )
-            }
-            Base::Symbol(Symbol::Private(at)) => {
-                region = Region::Local;
-                let start = i64::from(at).wrapping_add(offset);
-                (true, self.constant64(Constant::Value(0)), start, false)
-            }
-            Base::Symbol(symbol) => {
-                // A variable's own space is known even where the opcode says nothing.
-                if region == Region::Generic {
-                    region = match symbol {
-                        Symbol::Shared(_) => Region::Shared,
-                        Symbol::Argument(_) => Region::Param,
-                        Symbol::Module(_) | Symbol::Private(_) | Symbol::Frame(_) => Region::Global,
-                    };
-                }
-                let constant = self.symbol(symbol, offset, operand.span)?;
-                (true, self.constant64(constant), 0, false)
-            }
-        };
-        Ok(Address {
-            region,
-            wide,
-            base,
-            offset,
-            in_frame,
-        })
-    }
-
-    pub(crate) fn atomic(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
-        let returns = form.base == "atom";
-        self.take_policy(form)?;
-        let space = space(form)?;
-        let names = [
-            "add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec",
-        ];
-        let name = form
-            .take_one(|name| names.into_iter().find(|&known| known == name))
-            .ok_or_else(|| form.unsupported("missing or unknown atomic operation"))?;
-        let count = form.take_vector();
-        let ty = form.take_type()?;
-        if let Some(count) = count {
-            return self.atomic_vector(form, (space, name), (count, ty));
-        }
-        let kind = atomic_kind(name, ty)
-            .ok_or_else(|| form.unsupported("the atomic operation does not support this type"))?;
-        let swap = kind == AtomicKind::CompareSwap;
-        form.count(usize::from(returns) + 2 + usize::from(swap))?;
-        let (d, rest) = match (returns, form.operands) {
-            (true, [d, rest @ ..]) => (self.optional_destination(d, ty)?, rest),
-            (_, rest) => (NO_REGISTER, rest),
-        };
-        if matches!(
-            space,
-            StateSpace::Const | StateSpace::Param | StateSpace::Argument | StateSpace::Local
-        ) {
-            return Err(form.unsupported("atomics are supported in global and shared memory only"));
-        }
-        let address = self.address(&rest[0], space)?;
-        let b = self.source(&rest[1], ty)?;
-        let c = match rest.get(2) {
-            Some(operand) => self.source(operand, ty)?,
-            None => b,
-        };
-        self.tables.atomics.push(Atomic {
-            kind,
-            address,
-            bytes: ty.bytes(),
-            d,
-            b,
-            c,
-        });
-        Ok(Op::Atomic(self.tables.atomics.len() as u32 - 1))
+        _ => false,
     }
 }
 
-impl Encoder<'_, '_> {
-    /// Encodes an atomic on a vector: each element changes by itself.
-    fn atomic_vector(
-        &mut self,
-        form: &Form<'_>,
-        (space, name): (StateSpace, &str),
-        (count, ty): (usize, ScalarType),
-    ) -> Encoded<Op> {
-        let returns = form.base == "atom";
-        let kind = match (name, half_format(ty)) {
-            ("add", None) if ty == ScalarType::F32 => Some(AtomicKind::AddF32),
-            ("add", Some(format)) => Some(AtomicKind::Half {
-                op: FloatOp::Add,
-                format,
-            }),
-            ("min", Some(format)) => Some(AtomicKind::Half {
-                op: FloatOp::Min,
-                format,
-            }),
-            ("max", Some(format)) => Some(AtomicKind::Half {
-                op: FloatOp::Max,
-                format,
-            }),
-            _ => None,
-        };
-        let kind = kind.filter(|_| count as u32 * ty.bytes() <= 16);
-        let kind = kind.ok_or_else(|| {
-            form.unsupported("the atomic operation does not support vectors of this type")
-        })?;
-        if !matches!(space, StateSpace::Global | StateSpace::Generic) {
-            return Err(form.unsupported("atomics on vectors are supported in global memory only"));
+pub(crate) fn address(
+    encoder: &mut Encoder<'_, '_>,
+    operand: &Operand,
+    space: StateSpace,
+) -> Encoded<Address> {
+    let Value::Address(base, offset) = operand.value else {
+        return Err(SpannedError::new(
+            operand.span,
+            "expected an address in brackets",
+        ));
+    };
+    let mut region = match space {
+        StateSpace::Global => Region::Global,
+        StateSpace::Const => Region::Const,
+        StateSpace::Shared => Region::Shared,
+        StateSpace::Argument => Region::Param,
+        StateSpace::Param if encoder.is_entry => Region::Param,
+        StateSpace::Local | StateSpace::Param => Region::Local,
+        StateSpace::Generic | StateSpace::Register => Region::Generic,
+    };
+    let (wide, base, offset, in_frame) = match base {
+        Base::Absolute => (true, encoder.constant64(Constant::Value(0)), offset, false),
+        Base::Register(register) => {
+            let wide = encoder.ty(register).bits() == 64;
+            if !matches!(encoder.ty(register).bits(), 32 | 64) {
+                let message = "an address register must be 32 or 64 bits wide";
+                return Err(SpannedError::new(operand.span, message));
+            }
+            (wide, Src(encoder.number(register)), offset, false)
         }
-        form.count(usize::from(returns) + 2)?;
-        let (d, rest) = match (returns, form.operands) {
-            (true, [d, rest @ ..]) => (Some(elements(d)), rest),
-            (_, rest) => (None, rest),
-        };
-        let address = self.address(&rest[0], space)?;
-        let sources = elements(&rest[1]);
-        if sources.len() != count || d.is_some_and(|d| d.len() != count) {
-            return Err(
-                form.unsupported("the number of registers does not match the vector length")
-            );
+        Base::Symbol(Symbol::Frame(index)) => {
+            region = Region::Local;
+            let start = i64::from(encoder.function.body.frame[index].offset);
+            (
+                true,
+                encoder.constant64(Constant::Value(0)),
+                start.wrapping_add(offset),
+                true,
+            )
         }
-        let first = self.tables.atomics.len() as u32;
-        for (at, source) in sources.iter().enumerate() {
-            let b = self.source(source, ty)?;
-            let d = match d {
-                Some(d) => self.optional_destination(&d[at], ty)?,
-                None => NO_REGISTER,
-            };
-            self.tables.atomics.push(Atomic {
-                kind,
-                address: Address {
-                    offset: address
-                        .offset
-                        .wrapping_add(i64::from(ty.bytes()) * at as i64),
-                    ..address
-                },
-                bytes: ty.bytes(),
-                d,
-                b,
-                c: b,
-            });
+        Base::Symbol(Symbol::Private(at)) => {
+            region = Region::Local;
+            let start = i64::from(at).wrapping_add(offset);
+            (true, encoder.constant64(Constant::Value(0)), start, false)
         }
-        let count = count as u32;
-        Ok(Op::AtomicVector { first, count })
+        Base::Symbol(symbol) => {
+            // A variable's own space is known even where the opcode says nothing.
+            if region == Region::Generic {
+                region = match symbol {
+                    Symbol::Shared(_) => Region::Shared,
+                    Symbol::Argument(_) => Region::Param,
+                    Symbol::Module(_) | Symbol::Private(_) | Symbol::Frame(_) => Region::Global,
+                };
+            }
+            let constant = encoder.symbol(symbol, offset, operand.span)?;
+            (true, encoder.constant64(constant), 0, false)
+        }
+    };
+    Ok(Address {
+        region,
+        wide,
+        base,
+        offset,
+        in_frame,
+    })
+}
+
+pub(crate) fn atomic(encoder: &mut Encoder<'_, '_>, form: &mut Form<'_>) -> Encoded<Op> {
+    let returns = form.base == "atom";
+    take_policy(encoder, form)?;
+    let space = space(form)?;
+    let names = [
+        "add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec",
+    ];
+    let name = form
+        .take_one(|name| names.into_iter().find(|&known| known == name))
+        .ok_or_else(|| form.unsupported("missing or unknown atomic operation"))?;
+    let count = form.take_vector();
+    let ty = form.take_type()?;
+    if let Some(count) = count {
+        return atomic_vector(encoder, form, (space, name), (count, ty));
     }
+    let kind = atomic_kind(name, ty)
+        .ok_or_else(|| form.unsupported("the atomic operation does not support this type"))?;
+    let swap = kind == AtomicKind::CompareSwap;
+    form.count(usize::from(returns) + 2 + usize::from(swap))?;
+    let (d, rest) = match (returns, form.operands) {
+        (true, [d, rest @ ..]) => (encoder.optional_destination(d, ty)?, rest),
+        (_, rest) => (NO_REGISTER, rest),
+    };
+    if matches!(
+        space,
+        StateSpace::Const | StateSpace::Param | StateSpace::Argument | StateSpace::Local
+    ) {
+        return Err(form.unsupported("atomics are supported in global and shared memory only"));
+    }
+    let address = address(encoder, &rest[0], space)?;
+    let b = encoder.source(&rest[1], ty)?;
+    let c = match rest.get(2) {
+        Some(operand) => encoder.source(operand, ty)?,
+        None => b,
+    };
+    encoder.tables.atomics.push(Atomic {
+        kind,
+        address,
+        bytes: ty.bytes(),
+        d,
+        b,
+        c,
+    });
+    Ok(Op::Atomic(encoder.tables.atomics.len() as u32 - 1))
+}
+
+/// Encodes an atomic on a vector: each element changes by itself.
+fn atomic_vector(
+    encoder: &mut Encoder<'_, '_>,
+    form: &Form<'_>,
+    (space, name): (StateSpace, &str),
+    (count, ty): (usize, ScalarType),
+) -> Encoded<Op> {
+    let returns = form.base == "atom";
+    let kind = match (name, half_format(ty)) {
+        ("add", None) if ty == ScalarType::F32 => Some(AtomicKind::AddF32),
+        ("add", Some(format)) => Some(AtomicKind::Half {
+            op: FloatOp::Add,
+            format,
+        }),
+        ("min", Some(format)) => Some(AtomicKind::Half {
+            op: FloatOp::Min,
+            format,
+        }),
+        ("max", Some(format)) => Some(AtomicKind::Half {
+            op: FloatOp::Max,
+            format,
+        }),
+        _ => None,
+    };
+    let kind = kind.filter(|_| count as u32 * ty.bytes() <= 16);
+    let kind = kind.ok_or_else(|| {
+        form.unsupported("the atomic operation does not support vectors of this type")
+    })?;
+    if !matches!(space, StateSpace::Global | StateSpace::Generic) {
+        return Err(form.unsupported("atomics on vectors are supported in global memory only"));
+    }
+    form.count(usize::from(returns) + 2)?;
+    let (d, rest) = match (returns, form.operands) {
+        (true, [d, rest @ ..]) => (Some(elements(d)), rest),
+        (_, rest) => (None, rest),
+    };
+    let address = address(encoder, &rest[0], space)?;
+    let sources = elements(&rest[1]);
+    if sources.len() != count || d.is_some_and(|d| d.len() != count) {
+        return Err(form.unsupported("the number of registers does not match the vector length"));
+    }
+    let first = encoder.tables.atomics.len() as u32;
+    for (at, source) in sources.iter().enumerate() {
+        let b = encoder.source(source, ty)?;
+        let d = match d {
+            Some(d) => encoder.optional_destination(&d[at], ty)?,
+            None => NO_REGISTER,
+        };
+        encoder.tables.atomics.push(Atomic {
+            kind,
+            address: Address {
+                offset: address
+                    .offset
+                    .wrapping_add(i64::from(ty.bytes()) * at as i64),
+                ..address
+            },
+            bytes: ty.bytes(),
+            d,
+            b,
+            c: b,
+        });
+    }
+    let count = count as u32;
+    Ok(Op::AtomicVector { first, count })
 }
 
 /// Returns the format of a 16-bit number or of a pair of them.

@@ -31,7 +31,7 @@ use std::sync::Arc;
 
 use warpweave_files::{Charge, OverBudget};
 
-use self::barriers::PartialArrival;
+use self::barriers::{BarrierMiss, PartialArrival};
 use self::clocks::Clocks;
 use self::finding::{Findings, Key};
 use self::objects::{Object, Objects, Tag};
@@ -132,7 +132,7 @@ impl History {
 /// Shadow state of a wavefront: live lanes, registers and private memory.
 #[derive(Debug, Default)]
 struct Wave {
-    /// Lanes that have not ended.
+    /// Lanes that have not ended, as a mask.
     alive: u32,
     /// Barriers that these lanes have not all reached.
     partial_arrivals: Vec<PartialArrival>,
@@ -211,7 +211,8 @@ impl ProgramChecker {
         if let Err(EmulationError::Deadlock { kernel, .. }) = &result
             && let Ok(kernel) = module.kernel(kernel.as_str())
         {
-            self.stuck(kernel);
+            let misses = self.launch.stuck();
+            self.report_misses(kernel, misses);
         }
         if result.is_err() {
             self.launch_ends();
@@ -265,6 +266,12 @@ impl ProgramChecker {
                 .map(|(pc, group, thread)| launch.spot(kernel, pc, group, thread)),
             count: 1,
         });
+    }
+
+    fn report_misses(&mut self, kernel: &Kernel, misses: Vec<BarrierMiss>) {
+        for BarrierMiss { case, detail } in misses {
+            self.report(kernel, case, || detail);
+        }
     }
 
     /// Returns the tag of a device allocation.
@@ -472,11 +479,11 @@ impl Observer for ProgramChecker {
     }
 
     fn arrive(&mut self, wavefront: &Wavefront, arrival: Arrival) {
-        self.arrived(wavefront, arrival);
+        self.launch.arrived(wavefront, arrival);
     }
 
     fn release(&mut self, group: u32, barriers: u32) {
-        self.released(group, barriers);
+        self.launch.released(group, barriers);
     }
 
     fn child_starts(&mut self) {

@@ -74,7 +74,8 @@ impl ProgramChecker {
             }
             _ => {}
         }
-        self.missed_barriers(step);
+        let misses = self.launch.missed_barriers(step);
+        self.report_misses(step.kernel, misses);
         if matches!(decoded.op, Op::Exit) {
             self.wave(step.wavefront).alive &= !step.mask;
         }
