@@ -21,11 +21,8 @@ const LINES_MAX: usize = 150;
 const PARAMETERS_MAX: usize = 7;
 
 /// Types over the limits, with their sizes. A size here may only shrink.
-const LEFT: [&str; 20] = [
+const LEFT: [&str; 17] = [
     "framework/src engine::simulation::Simulation: 7 files",
-    "systems/accel-sim/src options::caches::Cache: 16 fields",
-    "systems/accel-sim/src options::machine::Machine: 19 fields",
-    "systems/accel-sim/src options::memory::Dram: 16 fields",
     "systems/conform/src case::Case: 16 fields",
     "systems/src elaboration::Elaborator: 21 fields",
     "systems/src elaboration::Elaborator: 7 files",

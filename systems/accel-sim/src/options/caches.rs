@@ -13,11 +13,7 @@ use super::shared::Shared;
 #[derive(Debug)]
 pub(super) struct Cache {
     pub(super) size_bytes: u64,
-    pub(super) line_bytes: u32,
-    /// Bytes per reply from the next level. If `apart` is set, a longer line is requested with a
-    /// single request.
-    pub(super) below_line_bytes: u32,
-    pub(super) apart: bool,
+    pub(super) lines: Lines,
     /// Size in bytes of upper-level requests that are split here; `None` if none are split.
     pub(super) above_line_bytes: Option<u32>,
     pub(super) ways: u32,
@@ -87,7 +83,7 @@ impl Caches {
         let l1i = described.map(|described| {
             let lines = Lines {
                 own: described.unit_bytes(),
-                down: l2.line_bytes,
+                down: l2.lines.own,
                 apart: l2.above_line_bytes.is_some(),
             };
             said.cache(&described, lines, 1, 1, notes)
@@ -128,7 +124,7 @@ fn read_cache(
     // requests are split.
     let unit = unit_of(&described, &text)?;
     let apart = first.filter(|_| second.above_line_bytes.is_some());
-    let own = apart.map_or(unit.max(second.line_bytes), |first| first.line_bytes);
+    let own = apart.map_or(unit.max(second.lines.own), |first| first.lines.own);
     let way = u64::from(described.sets) * u64::from(described.line_bytes);
     if !way.is_multiple_of(u64::from(own)) {
         return Err(text.refuse(&format!("a way size that is a multiple of {own} bytes")));
@@ -145,7 +141,7 @@ fn read_cache(
     let said = CacheOption { name, text: &text };
     let lines = Lines {
         own,
-        down: second.line_bytes,
+        down: second.lines.own,
         apart: apart.is_some(),
     };
     Ok(Some(ReadCache {
@@ -230,13 +226,14 @@ fn unit_of(cache: &CacheText, text: &Fragment) -> Result<u32, Diagnostic> {
     }
 }
 
-/// Line sizes of a cache and of the next level in bytes, and whether one request fetches a whole
-/// line.
-#[derive(Clone, Copy)]
-struct Lines {
-    own: u32,
-    down: u32,
-    apart: bool,
+/// Line sizes of a cache and of the next level, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lines {
+    pub(super) own: u32,
+    /// Bytes per reply from the next level.
+    pub(super) down: u32,
+    /// True if one request fetches a line that is longer than a reply.
+    pub(super) apart: bool,
 }
 
 impl Lines {
@@ -262,11 +259,12 @@ impl CacheOption<'_> {
     fn cache(
         &self,
         text: &CacheText,
-        Lines { own, down, apart }: Lines,
+        lines: Lines,
         delay_cycles: u32,
         banks: u32,
         notes: &mut Vec<String>,
     ) -> Result<Cache, Diagnostic> {
+        let Lines { own, down, apart } = lines;
         let mut note =
             |what: &str| notes.push(format!("{} {}: {what}", self.name, self.text.in_a_line()));
         if text.line_bytes > own {
@@ -335,9 +333,7 @@ impl CacheOption<'_> {
         let requests = if apart { 1 } else { own / down };
         Ok(Cache {
             size_bytes,
-            line_bytes: own,
-            below_line_bytes: down,
-            apart,
+            lines,
             above_line_bytes: None,
             ways: text.ways,
             set_hash,

@@ -19,24 +19,16 @@ use super::option_values::OptionValues;
 pub(super) struct Machine {
     pub(super) clusters: u32,
     pub(super) units_per_cluster: u32,
-    pub(super) channels: u32,
-    pub(super) slices_per_channel: u32,
+    pub(super) slices: SliceMap,
     /// Clock frequencies of core, interconnect, second level and DRAM, as text for the file.
     pub(super) clocks: [String; 4],
     pub(super) unit: Unit,
     pub(super) caches: Caches,
     pub(super) network: Network,
-    /// Hash that maps granules to slices; `None` if they are interleaved.
-    pub(super) slice_hash: Option<String>,
-    /// Interleaving granularity among slices, in bytes.
-    pub(super) granule_bytes: u32,
     /// Number of response entries in the port of a cluster.
     pub(super) response_depth: u32,
     pub(super) dram: Dram,
-    pub(super) launch_latency: u32,
-    /// Additional launch latency of each work-group, in cycles.
-    pub(super) work_group_latency: u32,
-    pub(super) kernels: u32,
+    pub(super) launches: Launches,
     pub(super) invalidate: bool,
     /// True if the second level is invalidated between kernels.
     pub(super) invalidate_l2: bool,
@@ -44,6 +36,26 @@ pub(super) struct Machine {
     pub(super) notes: Vec<String>,
     /// Options that have no effect in combination with others.
     pub(super) unused: Vec<&'static str>,
+}
+
+/// Slices of the second level, with the mapping of addresses to them.
+#[derive(Debug)]
+pub(super) struct SliceMap {
+    pub(super) channels: u32,
+    pub(super) per_channel: u32,
+    /// Hash that maps granules to slices; `None` if they are interleaved.
+    pub(super) hash: Option<String>,
+    /// Interleaving granularity among slices, in bytes.
+    pub(super) granule_bytes: u32,
+}
+
+/// Launch latencies in cycles, and the number of kernels that run at the same time.
+#[derive(Debug)]
+pub(super) struct Launches {
+    pub(super) latency: u32,
+    /// Additional latency of each work-group of a launch.
+    pub(super) work_group_latency: u32,
+    pub(super) kernels: u32,
 }
 
 #[derive(Debug)]
@@ -113,29 +125,37 @@ impl Machine {
         let columns = Columns::read(&mapping)?;
         note_turns(&columns, &mapping, slices_per_channel, &mut notes);
         let slices = (channels, slices_per_channel);
-        let (slice_hash, granule_bytes) = slice_hash(given, slices, &mut notes)?;
+        let (hash, granule_bytes) = slice_hash(given, slices, &mut notes)?;
         let dram = Dram::of(given, &mapping, &columns, frequencies, &mut notes)?;
         let kernels = given.count("-gpgpu_max_concurrent_kernel", 1..=4096, "kernels")?;
         Ok(Self {
             clusters,
             units_per_cluster,
-            channels,
-            slices_per_channel,
+            slices: SliceMap {
+                channels,
+                per_channel: slices_per_channel,
+                hash,
+                granule_bytes,
+            },
             clocks,
             unit,
             caches,
             network,
-            slice_hash,
-            granule_bytes,
             response_depth: given.count(
                 "-gpgpu_n_cluster_ejection_buffer_size",
                 1..=4096,
                 "responses",
             )?,
             dram,
-            launch_latency: given.count("-gpgpu_kernel_launch_latency", 0..=1 << 30, "cycles")?,
-            work_group_latency: given.count("-gpgpu_TB_launch_latency", 0..=1 << 30, "cycles")?,
-            kernels,
+            launches: Launches {
+                latency: given.count("-gpgpu_kernel_launch_latency", 0..=1 << 30, "cycles")?,
+                work_group_latency: given.count(
+                    "-gpgpu_TB_launch_latency",
+                    0..=1 << 30,
+                    "cycles",
+                )?,
+                kernels,
+            },
             invalidate_l2: flush_l2(given, &mut notes)?,
             invalidate: given.flag("-gpgpu_flush_l1_cache")?,
             notes,
@@ -282,7 +302,7 @@ impl Unit {
                 (given.count("-gpgpu_smem_latency", 1..=CYCLES_MAX, "cycles")? + AROUND_UNIT)
                     .min(LATENCY_MAX),
             ),
-            line_bytes: l1.map_or(l2.line_bytes, |l1| l1.line_bytes),
+            line_bytes: l1.map_or(l2.lines.own, |l1| l1.lines.own),
             requests_per_cycle: l1.map_or(1, |l1| l1.banks),
             private_bytes,
         })

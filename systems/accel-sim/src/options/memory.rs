@@ -26,11 +26,17 @@ pub(super) struct Dram {
     pub(super) command_bus: &'static str,
     pub(super) scheduler: &'static str,
     pub(super) read_queue: u32,
-    pub(super) write_queue: u32,
-    /// High and low watermark of the write drain.
-    pub(super) drain: (u32, u32),
+    pub(super) writes: WriteQueue,
     pub(super) response_queue: u32,
     pub(super) latency_cycles: u32,
+}
+
+/// Number of entries of the write queue, and the watermarks between which it is drained.
+#[derive(Debug)]
+pub(super) struct WriteQueue {
+    pub(super) entries: u32,
+    pub(super) high: u32,
+    pub(super) low: u32,
 }
 
 /// Minimum bytes of a DRAM access.
@@ -112,7 +118,7 @@ impl Dram {
         if read_queue == 1 {
             return Err(given.value(depth)?.refuse("0, or 2 to 4096 requests"));
         }
-        let (write_queue, drain) = writes(given, read_queue, notes)?;
+        let writes = WriteQueue::of(given, read_queue, notes)?;
         let latency = given.count("-dram_latency", 0..=CYCLES_MAX, "cycles")?;
         Ok(Self {
             devices: bytes / 32,
@@ -140,8 +146,7 @@ impl Dram {
                 _ => return Err(scheduler.refuse("0 or 1")),
             },
             read_queue,
-            write_queue,
-            drain,
+            writes,
             response_queue: waiting("-gpgpu_dram_return_queue_size")?,
             latency_cycles: in_clock(latency, frequencies[0], frequencies[3]),
         })
@@ -181,28 +186,38 @@ fn slice(text: &str, low: usize, high: usize) -> String {
     }
 }
 
-/// Returns the write queue size and the drain watermarks.
-fn writes(
-    given: &OptionValues,
-    read_queue: u32,
-    notes: &mut Vec<String>,
-) -> Result<(u32, (u32, u32)), Diagnostic> {
-    if !given.flag("-dram_seperate_write_queue_enable")? {
-        notes.push(format!(
-            "-dram_seperate_write_queue_enable 0: writes have a separate queue of {read_queue} entries"
-        ));
-        let of = |parts: u32| (read_queue * parts / 16).max(1);
-        return Ok((read_queue, (of(13).min(read_queue - 1).max(1), of(3))));
+impl WriteQueue {
+    /// Reads the write queue; by default it is as long as the read queue.
+    fn of(
+        given: &OptionValues,
+        read_queue: u32,
+        notes: &mut Vec<String>,
+    ) -> Result<Self, Diagnostic> {
+        if !given.flag("-dram_seperate_write_queue_enable")? {
+            notes.push(format!(
+                "-dram_seperate_write_queue_enable 0: writes have a separate queue of {read_queue} entries"
+            ));
+            let of = |parts: u32| (read_queue * parts / 16).max(1);
+            return Ok(Self {
+                entries: read_queue,
+                high: of(13).min(read_queue - 1).max(1),
+                low: of(3),
+            });
+        }
+        let text = given.value("-dram_write_queue_size")?;
+        let numbers = counts(&text, ':', Some(3..=3))?;
+        let [size, high, low] = numbers[..] else {
+            return Err(text.refuse("three numbers"));
+        };
+        if low >= high || high > size || size > 4096 || high < 2 {
+            return Err(
+                text.refuse("a size of at most 4096, a high and a low watermark, as in `32:28:16`")
+            );
+        }
+        Ok(Self {
+            entries: size,
+            high: high - 1,
+            low: (low + 1).min(high - 1),
+        })
     }
-    let text = given.value("-dram_write_queue_size")?;
-    let numbers = counts(&text, ':', Some(3..=3))?;
-    let [size, high, low] = numbers[..] else {
-        return Err(text.refuse("three numbers"));
-    };
-    if low >= high || high > size || size > 4096 || high < 2 {
-        return Err(
-            text.refuse("a size of at most 4096, a high and a low watermark, as in `32:28:16`")
-        );
-    }
-    Ok((size, (high - 1, (low + 1).min(high - 1))))
 }

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use super::caches::{Cache, ReadCache};
-use super::machine::{Machine, Network};
+use super::machine::{Launches, Machine, Network, SliceMap};
+use super::memory::WriteQueue;
 use super::option_values::OptionValues;
 use super::shared::Shared;
 
@@ -101,13 +102,21 @@ fn body(machine: &Machine) -> String {
     let Machine {
         clusters,
         units_per_cluster,
-        channels,
-        slices_per_channel,
-        launch_latency,
-        work_group_latency,
-        kernels,
+        slices,
+        launches,
         ..
     } = machine;
+    let SliceMap {
+        channels,
+        per_channel: slices_per_channel,
+        hash,
+        granule_bytes: granule,
+    } = slices;
+    let Launches {
+        latency: launch_latency,
+        work_group_latency,
+        kernels,
+    } = launches;
     let [core, icnt, l2, dram] = &machine.clocks;
     let where_it_differs = |clock: &String, text: String| {
         if clock == core { String::new() } else { text }
@@ -121,26 +130,7 @@ fn body(machine: &Machine) -> String {
     let unit = unit(machine);
     let network = network(&machine.network);
     let response_depth = machine.response_depth;
-    let (l1, mut wires) = match &machine.caches.l1 {
-        Some(l1) => (
-            format!(
-                "\"l1[u]\": Cache(\n{}                ),\n                ",
-                cache("fermi_l1", l1, "                    ")
-            ),
-            format!(
-                "\"cu[u].memory.request <-> l1[u].up.request\": ({}),
-                \"cu[u].memory.response <-> l1[u].up.response\": ({}),
-                \"cu[u].cache_control <-> l1[u].control\": (latency: 1),
-                \"l1[u].down <-> port.up[u]\": (latency: 1),",
-                wire(l1.delay_cycles, l1.banks),
-                wire(1, l1.banks),
-            ),
-        ),
-        None => (
-            String::new(),
-            "\"cu[u].memory <-> port.up[u]\": (latency: 1),".to_owned(),
-        ),
-    };
+    let (l1, mut wires) = data_cache(machine.caches.l1.as_ref());
     let mut unwired = Vec::new();
     if machine.caches.l1.is_none() {
         unwired.push("\"cu[u].cache_control\"");
@@ -157,8 +147,6 @@ fn body(machine: &Machine) -> String {
     let l2 = &machine.caches.l2;
     let (l2_delay, l2_bytes) = (wire(l2.delay_cycles, 1), l2.size_bytes);
     let l2 = cache("fermi_l2", l2, "            ");
-    let hash = &machine.slice_hash;
-    let granule = machine.granule_bytes;
     let dealt = |slices: &str| {
         let hash = hash
             .as_deref()
@@ -248,6 +236,30 @@ fn body(machine: &Machine) -> String {
     )
 }
 
+/// Returns the first-level data cache, if there is one, and the wires of the data path.
+fn data_cache(l1: Option<&Cache>) -> (String, String) {
+    match l1 {
+        Some(l1) => (
+            format!(
+                "\"l1[u]\": Cache(\n{}                ),\n                ",
+                cache("fermi_l1", l1, "                    ")
+            ),
+            format!(
+                "\"cu[u].memory.request <-> l1[u].up.request\": ({}),
+                \"cu[u].memory.response <-> l1[u].up.response\": ({}),
+                \"cu[u].cache_control <-> l1[u].control\": (latency: 1),
+                \"l1[u].down <-> port.up[u]\": (latency: 1),",
+                wire(l1.delay_cycles, l1.banks),
+                wire(1, l1.banks),
+            ),
+        ),
+        None => (
+            String::new(),
+            "\"cu[u].memory <-> port.up[u]\": (latency: 1),".to_owned(),
+        ),
+    }
+}
+
 /// Returns the caches other than the data cache and the ports per cluster; appends their wires to
 /// `wires`.
 fn read_alone(machine: &Machine, wires: &mut String) -> (String, String) {
@@ -328,7 +340,7 @@ fn unit(machine: &Machine) -> String {
     let queue = |read: &ReadCache| {
         format!(
             "line_bytes: {}, queue_depth: {}, requests_per_cycle: 1, outstanding_max: {}, writeback_latency: 1",
-            read.cache.line_bytes, front_end.places, read.under_way
+            read.cache.lines.own, front_end.places, read.under_way
         )
     };
     if let Some(constants) = &machine.caches.l1c {
@@ -387,10 +399,10 @@ fn cache(preset: &str, cache: &Cache, indent: &str) -> String {
     };
     field("preset", &format!("\"{preset}\""));
     field("size_bytes", &cache.size_bytes);
-    field("line_bytes", &cache.line_bytes);
-    if cache.below_line_bytes < cache.line_bytes {
-        field("below_line_bytes", &cache.below_line_bytes);
-        field("cut", &if cache.apart { "Below" } else { "Here" });
+    field("line_bytes", &cache.lines.own);
+    if cache.lines.down < cache.lines.own {
+        field("below_line_bytes", &cache.lines.down);
+        field("cut", &if cache.lines.apart { "Below" } else { "Here" });
         field("wait_for", &"Line");
     }
     if let Some(bytes) = cache.above_line_bytes {
@@ -467,7 +479,7 @@ fn memory(machine: &Machine, interleave: &str) -> String {
     };
     let to_precharge = if grouped { cycles("RTPL") } else { 2 };
     let [column, group, bank, row] = &dram.mapping;
-    let (high, low) = dram.drain;
+    let WriteQueue { entries, high, low } = &dram.writes;
     let indent = "            ";
     let lines = [
         "preset: \"fermi\",".to_owned(),
@@ -509,7 +521,7 @@ fn memory(machine: &Machine, interleave: &str) -> String {
         format!("command_bus: {},", dram.command_bus),
         format!("scheduler: {},", dram.scheduler),
         format!("read_queue: {},", dram.read_queue),
-        format!("write_queue: {},", dram.write_queue),
+        format!("write_queue: {entries},"),
         format!("drain: Watermarks(high: {high}, low: {low}),"),
         format!("response_queue: {},", dram.response_queue),
         "refresh: Off,".to_owned(),
