@@ -7,12 +7,14 @@
 //! ```
 //!
 //! `addresses.rs` lists the addresses of parts and ports that exist.
+//! `partial.rs` holds the system under construction.
 //! `presets.rs` applies presets, and `repetition.rs` shares work between repetitions of a part.
 //! `resolved.rs` describes the system as built, and `stale.rs` finds caches that can return old
 //! data. Errors of the framework, which knows no files, get their places in the file here.
 
 mod addresses;
 mod overrides;
+mod partial;
 mod parts;
 mod presets;
 mod repetition;
@@ -28,8 +30,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 use warpweave_framework::{
-    ClockId, ElaborationErrors, Environment, Frequency, Origin, Registry, Simulation,
-    SystemBuilder, SystemWarning, field_at,
+    ElaborationErrors, Environment, Frequency, Origin, Registry, Simulation, SystemWarning,
+    field_at,
 };
 use warpweave_params::{
     Diagnostic, Diagnostics, Kind, Node, Placed, Related, Span, from_node, name_hint,
@@ -37,8 +39,10 @@ use warpweave_params::{
 
 use self::addresses::Addresses;
 pub(crate) use self::overrides::InstanceOverride;
+use self::overrides::InstanceOverrides;
+use self::partial::PartialSystem;
+use self::presets::Presets;
 use self::repetition::ScopeMemory;
-use self::resolved::ResolvedPart;
 pub use self::resolved::ResolvedSystem;
 use self::scope::{Names, ScopePath};
 use self::stale::stale_caches;
@@ -83,22 +87,16 @@ pub(crate) fn elaborate(
         file,
         registry,
         environment,
-        overrides,
+        overrides: InstanceOverrides::new(overrides),
         limits,
-        used: vec![false; overrides.len()],
-        builder: SystemBuilder::new(),
-        clocks: BTreeMap::new(),
+        partial: PartialSystem::new(),
         places: elsewhere.into_iter().map(outside).collect(),
         problems: Diagnostics::new(),
         addresses: Addresses::default(),
         instances: FxHashSet::default(),
         absent: FxHashSet::default(),
         memories: memories.collect(),
-        presets_used: BTreeSet::new(),
-        presets_read: BTreeMap::new(),
-        resolved_parts: Vec::new(),
-        resolved_wires: Vec::new(),
-        resolved_unwired: Vec::new(),
+        presets: Presets::new(file, registry),
         modules_used: BTreeSet::new(),
         texts: Default::default(),
     };
@@ -109,11 +107,9 @@ struct Elaborator<'a> {
     file: &'a SystemFile,
     registry: &'a Registry,
     environment: &'a Environment,
-    overrides: &'a [InstanceOverride],
+    overrides: InstanceOverrides<'a>,
     limits: &'a Limits,
-    used: Vec<bool>,
-    builder: SystemBuilder,
-    clocks: BTreeMap<String, ClockId>,
+    partial: PartialSystem,
     /// Source locations of parts and wires, indexed by [`Origin`] number.
     places: Vec<Described>,
     problems: Diagnostics,
@@ -125,12 +121,7 @@ struct Elaborator<'a> {
     absent: FxHashSet<Arc<str>>,
     /// Cached state of expanded scopes: first the system, then each module.
     memories: Vec<ScopeMemory>,
-    presets_used: BTreeSet<String>,
-    /// Presets of kinds as trees, keyed by kind and name.
-    presets_read: BTreeMap<(String, String), Node>,
-    resolved_parts: Vec<ResolvedPart>,
-    resolved_wires: Vec<(Arc<str>, Arc<str>, Arc<Node>)>,
-    resolved_unwired: Vec<String>,
+    presets: Presets<'a>,
     modules_used: BTreeSet<&'a str>,
     /// Scratch buffers for composing addresses, reused to avoid allocation.
     texts: [String; 2],
@@ -170,11 +161,14 @@ impl Elaborator<'_> {
             return Err(self.problems);
         }
         self.scope(&file.scope, &at, &names);
-        self.check_overrides();
+        if !self.problems.has_errors() {
+            let unmatched = self.overrides.unmatched(&self.instances, &self.absent);
+            self.problems.extend(unmatched);
+        }
         if self.problems.has_errors() {
             return Err(self.problems);
         }
-        let simulation = std::mem::take(&mut self.builder)
+        let simulation = std::mem::take(&mut self.partial.builder)
             .elaborate()
             .map_err(|errors| self.locate(errors))?;
         let mut warnings = simulation.warnings();
@@ -193,9 +187,9 @@ impl Elaborator<'_> {
                 summary: file.summary.clone(),
                 core: file.core.value.clone(),
                 clocks,
-                parts: self.resolved_parts,
-                wires: self.resolved_wires,
-                unwired: self.resolved_unwired,
+                parts: self.partial.parts,
+                wires: self.partial.wires,
+                unwired: self.partial.unwired,
             },
             core_clock: file.core.value.clone(),
             summary: file.summary.clone(),
@@ -212,8 +206,8 @@ impl Elaborator<'_> {
                 continue;
             }
             if let Some(frequency) = self.problems.take(from_node::<Frequency>(&node)) {
-                let clock = self.builder.clock(&name.value, frequency);
-                self.clocks.insert(name.value.clone(), clock);
+                let clock = self.partial.builder.clock(&name.value, frequency);
+                self.partial.clocks.insert(name.value.clone(), clock);
             }
             read.push((name.value.clone(), node));
         }
@@ -277,7 +271,7 @@ impl Elaborator<'_> {
     /// Adds warnings about caches below the first level that are never invalidated although others
     /// write below them.
     fn add_stale_caches(&self, simulation: &Simulation, warnings: &mut Vec<SystemWarning>) {
-        let stale = stale_caches(simulation, &self.resolved_unwired);
+        let stale = stale_caches(simulation, &self.partial.unwired);
         if stale.is_empty() {
             return;
         }
@@ -290,7 +284,7 @@ impl Elaborator<'_> {
         let mut origins = BTreeMap::new();
         for (number, described) in (0_u32..).zip(&self.places) {
             if let Some(part) = described.part {
-                let path = &*self.resolved_parts[part].path;
+                let path = &*self.partial.parts[part].path;
                 origins.entry(path).or_insert(Origin(number));
             }
         }
@@ -330,7 +324,7 @@ impl Elaborator<'_> {
                 *more += 1;
                 continue;
             }
-            let path = &*self.resolved_parts[part].path;
+            let path = &*self.partial.parts[part].path;
             let name = path.rsplit('.').next().unwrap_or(path);
             let name = name.split('[').next().unwrap_or(name);
             let all = if path.ends_with(']') { "[*]" } else { "" };
@@ -356,7 +350,7 @@ impl Elaborator<'_> {
     fn place_of(&self, described: &Described, field: &str) -> Option<Span> {
         let part = described.part.filter(|_| !field.is_empty());
         if let Some(number) = part {
-            let node = &self.resolved_parts[number].description.node();
+            let node = &self.partial.parts[number].description.node();
             let found = field_at(node, field);
             if !std::ptr::eq(found, node) {
                 return Some(found.head_span());

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
 use warpweave_params::{Diagnostic, Diagnostics, MissingField, Node, Override, Span, nearest};
 
-use super::Elaborator;
 use super::scope::Names;
 use crate::address::field_path_of;
 
@@ -18,18 +18,43 @@ pub(crate) struct InstanceOverride {
     pub(crate) value: Node,
 }
 
-impl Elaborator<'_> {
+/// All overrides of instances, with those that matched one so far.
+pub(super) struct InstanceOverrides<'a> {
+    all: &'a [InstanceOverride],
+    used: Vec<bool>,
+}
+
+impl<'a> InstanceOverrides<'a> {
+    /// Creates overrides of which none has matched an instance.
+    pub(super) fn new(all: &'a [InstanceOverride]) -> Self {
+        Self {
+            all,
+            used: vec![false; all.len()],
+        }
+    }
+
+    /// Returns the paths of all overrides, as written.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
+        self.all.iter().map(|replacement| &*replacement.path)
+    }
+
+    /// True if an override changes the instance at `path`.
+    pub(super) fn change(&self, path: &str) -> bool {
+        self.paths()
+            .any(|changed| field_path_of(changed, path).is_some())
+    }
+
     /// Applies the overrides of this instance's fields for which `wanted` returns true. `wanted`
     /// gets the field's name, and true if the override path continues below it. Expressions use the
-    /// names visible at the instance. Returns false if an override is invalid.
-    pub(super) fn override_fields(
+    /// names visible at the instance. Fails at the first override that is invalid.
+    pub(super) fn apply(
         &mut self,
         path: &str,
         node: &mut Node,
         names: &Names,
         wanted: impl Fn(&str, bool) -> bool,
-    ) -> bool {
-        for (i, replacement) in self.overrides.iter().enumerate() {
+    ) -> Result<(), Diagnostics> {
+        for (replacement, used) in self.all.iter().zip(&mut self.used) {
             let Some(field) = field_path_of(&replacement.path, path) else {
                 continue;
             };
@@ -37,51 +62,43 @@ impl Elaborator<'_> {
             if !wanted(first, first != field) {
                 continue;
             }
-            self.used[i] = true;
+            *used = true;
             let mut value = replacement.value.clone();
-            let applied = names
-                .resolve(&mut value)
-                .and_then(|()| Override::of_value(field, &replacement.place, value))
-                .and_then(|o| {
-                    o.apply(node, MissingField::Insert)
-                        .map_err(Diagnostics::from)
-                });
-            if self.problems.take(applied).is_none() {
-                return false;
-            }
+            names.resolve(&mut value)?;
+            let change = Override::of_value(field, &replacement.place, value)?;
+            change.apply(node, MissingField::Insert)?;
         }
-        true
+        Ok(())
     }
 
     /// Reports the first override that matches no instance.
-    pub(super) fn check_overrides(&mut self) {
-        for (replacement, used) in self.overrides.iter().zip(&self.used) {
-            if *used || self.problems.has_errors() {
-                continue;
-            }
-            let path = &replacement.path;
-            let wanted = path
-                .rsplit_once('.')
-                .map_or(path.as_str(), |(instance, _)| instance);
-            let left_out = |absent: &&Arc<str>| field_path_of(path, absent).is_some();
-            if let Some(absent) = self.absent.iter().filter(|absent| left_out(absent)).min() {
-                let message = format!("`{absent}` is not part of this system");
-                let problem = Diagnostic::error(message).at(&replacement.place);
-                let hint = "it is excluded by a condition, `if: ..`";
-                self.problems.push(problem.hint(hint));
-                continue;
-            }
-            let message = format!("`{path}` matches no instance");
-            let mut known: Vec<&str> = self.instances.iter().map(|path| &**path).collect();
-            known.sort_unstable();
-            let hint = match nearest(wanted, known) {
-                Some(name) => format!("did you mean `{name}`?"),
-                None => "paths are `instance.field`, such as `cluster[*].l1.ways`; `check` lists \
-                         the instances"
-                    .to_owned(),
-            };
-            self.problems
-                .push(Diagnostic::error(message).at(&replacement.place).hint(hint));
+    pub(super) fn unmatched(
+        &self,
+        instances: &FxHashSet<Arc<str>>,
+        absent: &FxHashSet<Arc<str>>,
+    ) -> Option<Diagnostic> {
+        let mut pairs = self.all.iter().zip(&self.used);
+        let (replacement, _) = pairs.find(|(_, used)| !**used)?;
+        let path = &replacement.path;
+        let left_out = |absent: &&Arc<str>| field_path_of(path, absent).is_some();
+        if let Some(absent) = absent.iter().filter(|absent| left_out(absent)).min() {
+            let message = format!("`{absent}` is not part of this system");
+            let problem = Diagnostic::error(message).at(&replacement.place);
+            let hint = "it is excluded by a condition, `if: ..`";
+            return Some(problem.hint(hint));
         }
+        let message = format!("`{path}` matches no instance");
+        let wanted = path.rsplit_once('.');
+        let wanted = wanted.map_or(path.as_str(), |(instance, _)| instance);
+        let mut known: Vec<&str> = instances.iter().map(|path| &**path).collect();
+        known.sort_unstable();
+        let hint = match nearest(wanted, known) {
+            Some(name) => format!("did you mean `{name}`?"),
+            None => "paths are `instance.field`, such as `cluster[*].l1.ways`; `check` lists \
+                     the instances"
+                .to_owned(),
+        };
+        let problem = Diagnostic::error(message).at(&replacement.place);
+        Some(problem.hint(hint))
     }
 }

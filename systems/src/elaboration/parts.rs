@@ -8,14 +8,14 @@ use warpweave_params::{
     nested_too_deep,
 };
 
+use super::partial::NewPart;
 use super::presets::as_struct;
 use super::repetition::{Description, PartMemory, Template};
-use super::resolved::ResolvedPart;
 use super::scope::{Names, ScopePath};
 use super::sizes::repetitions;
 use super::system_file::{Scope, SystemFile};
 use super::{Elaborator, take_field};
-use crate::address::{Pattern, field_path_of};
+use crate::address::Pattern;
 
 /// Names that overrides use for something other than an instance.
 const RESERVED: [&str; 12] = [
@@ -127,8 +127,7 @@ impl<'a> Elaborator<'a> {
             let message = format!("a part cannot be called `{path}`: overrides use that name");
             return self.problems.push(key.error(message));
         }
-        let changed = (self.overrides.iter())
-            .any(|replacement| field_path_of(&replacement.path, &path).is_some());
+        let changed = self.overrides.change(&path);
         if let Some(template) = template
             && !changed
         {
@@ -146,7 +145,8 @@ impl<'a> Elaborator<'a> {
         let is_param =
             |name: &str| module.is_some_and(|(_, scope)| scope.params.get(name).is_some());
         let first = |name: &str, _: bool| matches!(name, "if" | "preset") && !is_param(name);
-        if !self.override_fields(&path, &mut node, names, first) {
+        let applied = self.overrides.apply(&path, &mut node, names, first);
+        if self.problems.take(applied).is_none() {
             return;
         }
         let condition = take_field(&mut node, "if");
@@ -164,7 +164,7 @@ impl<'a> Elaborator<'a> {
         if let Some(kind) = node.name().cloned()
             && !is_param("preset")
         {
-            let begun = self.with_preset(&kind, &mut node, names);
+            let begun = self.presets.apply(&kind, &mut node, names);
             let Some(chosen) = self.problems.take(begun) else {
                 return;
             };
@@ -263,8 +263,13 @@ impl<'a> Elaborator<'a> {
             return;
         };
         let clock = template.clock.as_ref().unwrap_or(&at.clock);
-        let kind = &template.kind;
-        self.add_part(path, key, (kind, clock), description, built, ports);
+        let part = NewPart {
+            path,
+            kind: &template.kind,
+            clock,
+            description,
+        };
+        self.add_part(key, part, built, ports);
     }
 
     /// Expands a module with all its parts under `path`.
@@ -308,7 +313,8 @@ impl<'a> Elaborator<'a> {
         let of_module = |name: &str, goes_on: bool| {
             scope.params.get(name).is_some() && !(goes_on && is_part(name))
         };
-        if !self.override_fields(path, &mut node, names, of_module) {
+        let applied = self.overrides.apply(path, &mut node, names, of_module);
+        if self.problems.take(applied).is_none() {
             return;
         }
         for field in node.fields() {
@@ -354,9 +360,8 @@ impl<'a> Elaborator<'a> {
         names: &Names,
     ) -> Option<BuiltPart> {
         let later = |name: &str, _: bool| !matches!(name, "if" | "preset");
-        if !self.override_fields(&path, node, names, later) {
-            return None;
-        }
+        let applied = self.overrides.apply(&path, node, names, later);
+        self.problems.take(applied)?;
         let clock = match take_field(node, "clock") {
             Some(clock) => {
                 let clock = self.problems.take(from_node::<Placed<String>>(&clock))?;
@@ -370,7 +375,9 @@ impl<'a> Elaborator<'a> {
             let written = clock_as_written.as_ref();
             written.is_none_or(|written| names_in(written).is_none())
         });
-        self.clocks.get(&**clock.as_ref().unwrap_or(&at.clock))?;
+        self.partial
+            .clocks
+            .get(&**clock.as_ref().unwrap_or(&at.clock))?;
         if let Some(name) = node.name()
             && self.registry.get(&name.text).is_none()
         {
@@ -393,10 +400,13 @@ impl<'a> Elaborator<'a> {
         let built = read.build(node, self.registry, &environment);
         let built = self.problems.take(built)?;
         let kind: Arc<str> = node.name().map_or("", |name| &name.text).into();
-        let clock_name = clock.as_ref().unwrap_or(&at.clock);
-        let description = Description::from(node.clone());
-        let kind = (&kind, clock_name);
-        let ports = self.add_part(path, key, kind, description, built, None)?;
+        let part = NewPart {
+            path,
+            kind: &kind,
+            clock: clock.as_ref().unwrap_or(&at.clock),
+            description: Description::from(node.clone()),
+        };
+        let ports = self.add_part(key, part, built, None)?;
         Some(BuiltPart {
             clock,
             written,
@@ -411,37 +421,19 @@ impl<'a> Elaborator<'a> {
         self.may_keep(path, bytes, key)
     }
 
-    /// Adds a part of this kind and clock, with its ports if they are known, and returns the ports.
+    /// Adds a part, with its ports if they are known, and returns the ports.
     fn add_part(
         &mut self,
-        path: Arc<str>,
         key: &Placed<String>,
-        (kind, clock): (&Arc<str>, &Arc<str>),
-        description: Description,
+        part: NewPart<'_>,
         built: Built,
         ports: Option<Arc<PortList>>,
     ) -> Option<Arc<PortList>> {
-        let clock_id = self.clocks.get(&**clock).copied()?;
-        let origin = self.origin(key, Some(self.resolved_parts.len()));
-        let Built { component, resolve } = built;
-        let (at, of_kind) = (Arc::clone(&path), Arc::clone(kind));
-        let builder = &mut self.builder;
-        let ports = match ports {
-            Some(ports) => {
-                builder.add_like(at, of_kind, clock_id, component, Some(origin), &ports);
-                ports
-            }
-            None => builder.add_boxed(at, of_kind, clock_id, component, Some(origin)),
-        };
-        self.addresses
-            .add_part(Arc::clone(&path), Arc::clone(&ports));
-        self.resolved_parts.push(ResolvedPart {
-            path,
-            kind: Arc::clone(kind),
-            clock: Arc::clone(clock),
-            description,
-            resolve,
-        });
+        let clock = self.partial.clocks.get(&**part.clock).copied()?;
+        let origin = self.origin(key, Some(self.partial.parts.len()));
+        let path = Arc::clone(&part.path);
+        let ports = self.partial.add_part(part, origin, clock, built, ports);
+        self.addresses.add_part(path, Arc::clone(&ports));
         Some(ports)
     }
 }

@@ -1,19 +1,38 @@
 //! Presets: named descriptions of parts, from the system's files and from the kinds.
 
-use warpweave_framework::KindEntry;
+use std::collections::BTreeMap;
+
+use warpweave_framework::{KindEntry, Registry};
 use warpweave_params::{
     Diagnostic, Diagnostics, Kind, NESTING_MAX, Name, Node, Placed, Struct, from_node, name_hint,
     names_in,
 };
 
-use super::Elaborator;
 use super::scope::Names;
+use super::system_file::SystemFile;
 
-impl Elaborator<'_> {
+/// Presets that the parts of a system can name.
+pub(super) struct Presets<'a> {
+    file: &'a SystemFile,
+    registry: &'a Registry,
+    /// Presets of kinds as trees, keyed by kind and name.
+    read: BTreeMap<(String, String), Node>,
+}
+
+impl<'a> Presets<'a> {
+    /// Creates the presets of a system's files and of the registered kinds.
+    pub(super) fn new(file: &'a SystemFile, registry: &'a Registry) -> Self {
+        Self {
+            file,
+            registry,
+            read: BTreeMap::new(),
+        }
+    }
+
     /// Fills in missing fields of the description from its preset; without a preset it stays
     /// unchanged. After an error the description is lost. Returns true if an expression chose a
     /// preset.
-    pub(super) fn with_preset(
+    pub(super) fn apply(
         &mut self,
         kind: &Name,
         node: &mut Node,
@@ -53,7 +72,6 @@ impl Elaborator<'_> {
     /// Returns the preset of this name, from the system's files or from the kind.
     fn preset(&mut self, kind: &Name, name: &Placed<String>) -> Result<Node, Diagnostics> {
         if let Some((_, node)) = self.file.presets.get(&name.value) {
-            self.presets_used.insert(name.value.clone());
             return match node.name() {
                 Some(found) if found.text == kind.text => Ok(as_struct(node.clone())),
                 _ => {
@@ -69,13 +87,13 @@ impl Elaborator<'_> {
             };
         }
         let key = (kind.text.clone(), name.value.clone());
-        if let Some(read) = self.presets_read.get(&key) {
+        if let Some(read) = self.read.get(&key) {
             return Ok(read.clone());
         }
         let entry = self.registry.get(&kind.text);
         if let Some(found) = entry.and_then(|entry| entry.preset(&name.value)) {
             let read = as_struct(found?);
-            self.presets_read.insert(key, read.clone());
+            self.read.insert(key, read.clone());
             return Ok(read);
         }
         Err(self.unknown_preset(kind, entry, name).into())

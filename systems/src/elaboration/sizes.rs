@@ -31,7 +31,7 @@ impl Elaborator<'_> {
     /// True if this many additional wires or module ports are within the limit; otherwise records
     /// the problem.
     pub(super) fn may_add_wires(&mut self, more: u64, key: &Placed<String>) -> bool {
-        let before = self.resolved_wires.len().max(self.addresses.aliases()) as u64;
+        let before = self.partial.wires.len().max(self.addresses.aliases()) as u64;
         let fits = before.saturating_add(more) <= self.limits.wires.into();
         if !fits {
             let place = format!("`{}` adds {more} of them", key.value);
@@ -57,7 +57,7 @@ impl Elaborator<'_> {
     pub(super) fn may_fit(&mut self, scope: &Scope, counts: &[(&str, i64)]) -> bool {
         // An override may leave out any part.
         let conditional = |path: &str| path.rsplit('.').next() == Some("if");
-        if self.overrides.iter().any(|o| conditional(&o.path)) {
+        if self.overrides.paths().any(conditional) {
             return true;
         }
         let mut known = BTreeMap::new();

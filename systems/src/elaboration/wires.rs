@@ -19,6 +19,14 @@ const WIRE_BYTES: u64 = 1 << 10;
 /// Bytes charged per message slot, about the size of the largest protocol message.
 const MESSAGE_BYTES: u64 = 192;
 
+/// Pair of addresses in which a wire is written.
+struct WireEnds<'w> {
+    left: &'w Pattern,
+    right: &'w Pattern,
+    written: &'w Placed<String>,
+    origin: Origin,
+}
+
 impl Elaborator<'_> {
     /// Makes the module ports named by `outer` aliases for those named by `inner`, for port
     /// `number` of the scope.
@@ -100,11 +108,16 @@ impl Elaborator<'_> {
         {
             let known = known.get_or_insert_with(|| WireTerms::new(terms));
             let origin = *origin.get_or_insert_with(|| self.origin(ends, None));
-            let pair = (&*left, &*right);
+            let wire = WireEnds {
+                left,
+                right,
+                written: ends,
+                origin,
+            };
             if self.may_add_wires(repetitions(used, counts), ends) {
                 let mut assignments = names.assignments(used, counts);
                 while let Some(names) = assignments.next() {
-                    if !self.wire_once(pair, known, ends, origin, at, names) {
+                    if !self.wire_once(&wire, known, at, names) {
                         break;
                     }
                 }
@@ -141,13 +154,17 @@ impl Elaborator<'_> {
     /// have the same problem.
     fn wire_once(
         &mut self,
-        (left, right): (&Pattern, &Pattern),
+        wire: &WireEnds<'_>,
         terms: &mut WireTerms,
-        ends: &Placed<String>,
-        origin: Origin,
         at: &ScopePath<'_>,
         names: &Names,
     ) -> bool {
+        let WireEnds {
+            left,
+            right,
+            written: ends,
+            ..
+        } = *wire;
         if let Some((written, known)) = &mut terms.condition {
             let holds = known.get(written, names, |node| names.holds(node));
             match self.problems.take(holds.copied()) {
@@ -176,7 +193,7 @@ impl Elaborator<'_> {
                 && (self.is_left_out(a, &at.prefix)
                     || self.is_left_out(b, &at.prefix)
                     || self.may_add_wires(1, ends) && {
-                        self.connect((a, b), spec, ends, &terms, origin);
+                        self.connect((a, b), spec, wire, &terms);
                         self.problems.len() == problems_before
                     });
             self.texts = texts;
@@ -211,7 +228,7 @@ impl Elaborator<'_> {
             return false;
         }
         for (a, b) in lefts.iter().zip(&rights) {
-            self.connect((a, b), spec, ends, &terms, origin);
+            self.connect((a, b), spec, wire, &terms);
             if self.problems.len() > problems_before {
                 return false;
             }
@@ -246,8 +263,8 @@ impl Elaborator<'_> {
             for address in found {
                 let address = self.addresses.inner(&address);
                 let origin = self.origin(port, None);
-                self.builder.leave_unwired(&*address, Some(origin));
-                self.resolved_unwired.push(address.as_ref().to_owned());
+                self.partial.builder.leave_unwired(&*address, Some(origin));
+                self.partial.unwired.push(address.as_ref().to_owned());
             }
         }
     }
@@ -295,20 +312,20 @@ impl Elaborator<'_> {
         &mut self,
         (a, b): (&str, &str),
         spec: WireSpec,
-        ends: &Placed<String>,
+        wire: &WireEnds<'_>,
         terms: &Arc<Node>,
-        origin: Origin,
     ) {
         let (a, b) = (self.addresses.inner(a), self.addresses.inner(b));
         let link = Link::from(spec);
         let slots = link.capacity.unwrap_or_else(|| link.full_rate_capacity());
         let bytes = WIRE_BYTES + u64::from(slots) * MESSAGE_BYTES;
-        if !self.may_keep(&ends.value, bytes, ends) {
+        if !self.may_keep(&wire.written.value, bytes, wire.written) {
             return;
         }
-        self.builder
-            .connect_from(Arc::clone(&a), Arc::clone(&b), link, Some(origin));
-        self.resolved_wires.push((a, b, Arc::clone(terms)));
+        self.partial
+            .builder
+            .connect_from(Arc::clone(&a), Arc::clone(&b), link, Some(wire.origin));
+        self.partial.wires.push((a, b, Arc::clone(terms)));
     }
 }
 

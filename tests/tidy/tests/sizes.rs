@@ -21,13 +21,9 @@ const LINES_MAX: usize = 150;
 const PARAMETERS_MAX: usize = 7;
 
 /// Types over the limits, with their sizes. A size here may only shrink.
-const LEFT: [&str; 17] = [
+const LEFT: [&str; 13] = [
     "framework/src engine::simulation::Simulation: 7 files",
     "systems/conform/src case::Case: 16 fields",
-    "systems/src elaboration::Elaborator: 21 fields",
-    "systems/src elaboration::Elaborator: 7 files",
-    "systems/src elaboration::parts::add_part: 8 parameters",
-    "systems/src elaboration::wires::wire_once: 8 parameters",
     "systems/src host_program::HostProgram: 18 fields",
     "systems/src host_program::HostProgram: 7 files",
     "systems/src host_program::builder::HostProgramBuilder: 17 fields",
