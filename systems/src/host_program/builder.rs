@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use warpweave_inputs::reference::{Answer, Claim};
-use warpweave_inputs::{Csr, ElementType, Matrix, Name, ResultFormat, Value};
+use warpweave_inputs::{ElementType, Matrix, Name, ResultFormat, Value};
 use warpweave_params::{Diagnostics, Entries, Env, Files, Placed};
 
 use super::HostProgram;
@@ -13,8 +13,9 @@ use super::description::{
     Allow, Command, Contents, Demand, Expectation, GraphInput, Launch, Mistake, TextureInput,
     Tolerance,
 };
-use super::inputs::{self, Buffer, Held};
+use super::inputs::{self, Buffer, HeldInputs};
 use super::modules::{self, ModuleText};
+use super::origin::ProgramOrigin;
 use super::structures::{self, Structure};
 use super::textures::BufferTexture;
 
@@ -35,13 +36,7 @@ pub struct HostProgramBuilder {
     pub(super) results: Vec<(Name, ResultFormat)>,
     pub(super) allowed: Vec<Placed<Allow>>,
     pub(super) reading: Files,
-    /// Files that were read for the program.
-    pub(super) files_read: Vec<PathBuf>,
-    /// Text of the program's file with the values of its parameters; empty for a program built in
-    /// Rust.
-    pub(super) resolved: String,
-    /// Names of the parameters in the program's file.
-    pub(super) parameters: Vec<String>,
+    pub(super) origin: ProgramOrigin,
 }
 
 impl HostProgramBuilder {
@@ -61,9 +56,7 @@ impl HostProgramBuilder {
             results: Vec::new(),
             allowed: Vec::new(),
             reading: Files::default(),
-            files_read: Vec::new(),
-            resolved: String::new(),
-            parameters: Vec::new(),
+            origin: ProgramOrigin::default(),
         }
     }
 
@@ -201,25 +194,25 @@ impl HostProgramBuilder {
         let mut problems = Diagnostics::new();
         let modules = problems.take(modules::parse(self.modules));
         let mut env = self.env;
-        let mut graphs: Vec<(String, Csr)> = Vec::new();
-        let mut files_read = self.files_read;
+        let mut held = HeldInputs::default();
+        let mut origin = self.origin;
+        let files_read = &mut origin.files_read;
         for (name, input) in self.graphs {
             files_read.extend(input.file().map(|path| self.reading.folder().join(path)));
             if let Some(graph) = problems.take(inputs::build_graph(&name, input, &self.reading)) {
-                problems.take(inputs::check_graph_name(&name, &env, &graphs));
+                problems.take(inputs::check_graph_name(&name, &env, &held.graphs));
                 inputs::define_properties(&mut env, &name.value, &graph);
-                graphs.push((name.value, graph));
+                held.graphs.push((name.value, graph));
             }
         }
-        let mut matrices: Vec<(String, Matrix)> = Vec::new();
         let mut warnings = Diagnostics::new();
         for (name, matrix) in self.matrices {
-            problems.take(inputs::check_matrix_name(&name, &env, &matrices));
+            problems.take(inputs::check_matrix_name(&name, &env, &held.matrices));
             inputs::define_matrix(&mut env, &name.value, &matrix);
             if let Some(warning) = inputs::repeated_entries(&name, &matrix) {
                 warnings.push(warning);
             }
-            matrices.push((name.value, matrix));
+            held.matrices.push((name.value, matrix));
         }
         let mut structures: Vec<Arc<Structure>> = Vec::new();
         for (name, fields) in self.structures {
@@ -239,11 +232,7 @@ impl HostProgramBuilder {
         let mut buffers: Vec<Buffer> = Vec::new();
         for (name, contents) in self.buffers {
             files_read.extend(contents.file().map(|path| self.reading.folder().join(path)));
-            let held = Held {
-                graphs: &graphs,
-                matrices: &matrices,
-            };
-            let buffer = Buffer::new(name, contents, held, &structures, &env, &self.reading);
+            let buffer = Buffer::new(name, contents, &held, &structures, &env, &self.reading);
             if let Some(buffer) = problems.take(buffer) {
                 problems.take(inputs::check_buffer(&buffer, &buffers));
                 buffers.push(buffer);
@@ -268,8 +257,7 @@ impl HostProgramBuilder {
             name: self.name,
             summary: self.summary,
             modules,
-            graphs,
-            matrices,
+            held,
             structures,
             buffers,
             textures,
@@ -280,12 +268,10 @@ impl HostProgramBuilder {
             warnings: Diagnostics::new(),
             env,
             reading: self.reading,
-            files_read,
-            resolved: self.resolved,
-            parameters: self.parameters,
+            origin,
         };
         let checked = check::program(&program)?;
-        program.files_read.extend(checked.files);
+        program.origin.files_read.extend(checked.files);
         for forgotten in &checked.forgotten {
             warnings.push(forgotten.clone());
         }

@@ -23,20 +23,20 @@ pub(crate) struct ProgramDemands {
     distinct: DistinctLaunches,
 }
 
-impl HostProgram {
-    /// Returns the program's demands on the machine. They come from `emulated`, or from the
+impl ProgramDemands {
+    /// Returns the demands of a program on the machine. They come from `emulated`, or from the
     /// description if `emulated` holds no launches and no data.
-    pub(crate) fn demands(&self, emulated: &Program, emulation: &EmulationSpec) -> ProgramDemands {
-        let mut asked = ProgramDemands {
+    pub(crate) fn of(program: &HostProgram, emulated: &Program, emulation: &EmulationSpec) -> Self {
+        let mut asked = Self {
             demands: Demands::default(),
             places: Vec::new(),
             distinct: DistinctLaunches::default(),
         };
         let surroundings = Surroundings {
-            env: self.env.clone(),
+            env: program.env.clone(),
             runs: true,
         };
-        self.ask_for_launches(&self.commands, &surroundings, &mut asked);
+        asked.ask_for_launches(program, &program.commands, &surroundings);
         let described = &mut asked.demands.kernels;
         if !emulated.kernels.is_empty() {
             let places: Vec<KernelDemand> = std::mem::take(described);
@@ -55,7 +55,7 @@ impl HostProgram {
             }
         }
         let mut base = DEVICE_BASE + emulation.allocation_offset_bytes.get();
-        for buffer in &self.buffers {
+        for buffer in &program.buffers {
             let origin = asked.origin(buffer.name.place.clone());
             asked.demands.buffers.push(BufferDemand {
                 name: buffer.name.value.clone(),
@@ -83,14 +83,14 @@ impl HostProgram {
     /// Collects the demands of all launches. What depends on values that kernels compute is not
     /// known.
     fn ask_for_launches(
-        &self,
+        &mut self,
+        program: &HostProgram,
         commands: &[Placed<Command>],
         surroundings: &Surroundings,
-        asked: &mut ProgramDemands,
     ) {
         for command in commands {
             match &command.value {
-                Command::Launch(launch) => self.ask_for_launch(launch, surroundings, asked),
+                Command::Launch(launch) => self.ask_for_launch(program, launch, surroundings),
                 Command::Repeat {
                     times,
                     counter,
@@ -99,26 +99,26 @@ impl HostProgram {
                     let times = times.integer(&surroundings.env, "", 0..=i64::MAX.into());
                     let runs = times.is_ok_and(|times| times > 0);
                     let within = surroundings.of_loop(counter.as_ref(), runs);
-                    self.ask_for_launches(body, &within, asked);
+                    self.ask_for_launches(program, body, &within);
                 }
                 Command::If {
                     condition,
                     body,
                     otherwise,
                 } => {
-                    let always = condition.holds(&self.env).ok();
+                    let always = condition.holds(&program.env).ok();
                     let first = condition.holds(&surroundings.env).ok();
                     for (branch, selected) in [(body, true), (otherwise, false)] {
                         if always.is_none_or(|holds| holds == selected) {
                             let runs = first == Some(selected);
                             let within = surroundings.of_loop(None, runs);
-                            self.ask_for_launches(branch, &within, asked);
+                            self.ask_for_launches(program, branch, &within);
                         }
                     }
                 }
                 Command::RepeatUntilZero { counter, body, .. } => {
                     let within = surroundings.of_loop(counter.as_ref(), true);
-                    self.ask_for_launches(body, &within, asked);
+                    self.ask_for_launches(program, body, &within);
                 }
                 _ => {}
             }
@@ -126,18 +126,18 @@ impl HostProgram {
     }
 
     fn ask_for_launch(
-        &self,
+        &mut self,
+        program: &HostProgram,
         launch: &Launch,
         surroundings: &Surroundings,
-        asked: &mut ProgramDemands,
     ) {
         let name = &launch.kernel;
         // That there is no such kernel is said where the program is checked.
         let chosen = launch.module.as_ref();
-        let Ok(module) = modules::find(&self.modules, chosen, SymbolKind::Kernel, name) else {
+        let Ok(module) = modules::find(&program.modules, chosen, SymbolKind::Kernel, name) else {
             return;
         };
-        let Ok(kernel) = self.modules[module].module().kernel(&name.value) else {
+        let Ok(kernel) = program.modules[module].module().kernel(&name.value) else {
             return;
         };
         let code = kernel.code();
@@ -146,14 +146,14 @@ impl HostProgram {
         let has_dynamic = shape.as_ref().is_none_or(|s| s.dynamic_local_bytes > 0);
         let may_execute_atomics = surroundings.runs && has_global_atomics(code, has_dynamic);
         let private_bytes = code.private_bytes;
-        let mut kernels = asked.demands.kernels.iter_mut();
+        let mut kernels = self.demands.kernels.iter_mut();
         let known = kernels.find(|k| k.name == name.value && k.private_bytes == private_bytes);
         let origin = if let Some(known) = known {
             known.may_execute_atomics |= may_execute_atomics;
             None
         } else {
-            let origin = asked.origin(name.place.clone());
-            asked.demands.kernels.push(KernelDemand {
+            let origin = self.origin(name.place.clone());
+            self.demands.kernels.push(KernelDemand {
                 name: name.value.clone(),
                 private_bytes,
                 may_execute_atomics,
@@ -186,14 +186,28 @@ impl HostProgram {
         );
         // A launch that no trace can hold is refused when it is emulated.
         if let Ok(launch) = launch
-            && asked.distinct.is_new(&launch)
+            && self.distinct.is_new(&launch)
         {
-            let origin = origin.unwrap_or_else(|| asked.origin(name.place.clone()));
-            asked.demands.launches.push(LaunchDemand {
+            let origin = origin.unwrap_or_else(|| self.origin(name.place.clone()));
+            self.demands.launches.push(LaunchDemand {
                 launch: Arc::new(launch),
                 origin: Some(origin),
             });
         }
+    }
+
+    /// Returns the demands of a trace's program, which has no description to point to.
+    pub(crate) fn of_trace(demands: Demands) -> Self {
+        Self {
+            demands,
+            places: Vec::new(),
+            distinct: DistinctLaunches::default(),
+        }
+    }
+
+    fn origin(&mut self, place: Option<Span>) -> Origin {
+        self.places.push(place);
+        Origin(self.places.len() as u32 - 1)
     }
 }
 
@@ -230,20 +244,4 @@ fn has_global_atomics(code: &Code, has_dynamic_local_bytes: bool) -> bool {
             && instruction.space == Space::Global
             && !(is_generic && has_local)
     })
-}
-
-impl ProgramDemands {
-    /// Returns the demands of a trace's program, which has no description to point to.
-    pub(crate) fn of_trace(demands: Demands) -> Self {
-        Self {
-            demands,
-            places: Vec::new(),
-            distinct: DistinctLaunches::default(),
-        }
-    }
-
-    fn origin(&mut self, place: Option<Span>) -> Origin {
-        self.places.push(place);
-        Origin(self.places.len() as u32 - 1)
-    }
 }

@@ -125,7 +125,7 @@ impl HostProgram {
         Ok(Examined {
             findings,
             dropped: checker.dropped(),
-            launches: host.launches,
+            launches: host.recorded.launches,
             stopped,
             checks,
             unneeded: unneeded.collect(),

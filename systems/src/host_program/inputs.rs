@@ -103,22 +103,6 @@ pub(super) fn repeated_entries(name: &Name, matrix: &Matrix) -> Option<Diagnosti
     Some(name.place.iter().fold(warning, Diagnostic::at))
 }
 
-/// Finds a graph by its name.
-pub(super) fn find_graph<'g>(
-    graphs: &'g [(String, Csr)],
-    name: &Name,
-) -> Result<&'g Csr, Diagnostic> {
-    find("graph", "graphs", graphs, name)
-}
-
-/// Finds a matrix by its name.
-pub(super) fn find_matrix<'m>(
-    matrices: &'m [(String, Matrix)],
-    name: &Name,
-) -> Result<&'m Matrix, Diagnostic> {
-    find("matrix", "matrices", matrices, name)
-}
-
 fn find<'t, T>(
     what: &str,
     several: &str,
@@ -133,14 +117,41 @@ fn find<'t, T>(
     })
 }
 
-/// Graphs and matrices that buffers may hold.
-#[derive(Clone, Copy)]
-pub(super) struct Held<'p> {
-    pub(super) graphs: &'p [(String, Csr)],
-    pub(super) matrices: &'p [(String, Matrix)],
+/// Graphs and matrices by name, in order. Buffers may hold their arrays.
+#[derive(Debug, Default)]
+pub(super) struct HeldInputs {
+    pub(super) graphs: Vec<(String, Csr)>,
+    pub(super) matrices: Vec<(String, Matrix)>,
 }
 
-/// Buffer whose size is known.
+impl HeldInputs {
+    /// Finds a graph by its name.
+    pub(super) fn graph(&self, name: &Name) -> Result<&Csr, Diagnostic> {
+        find("graph", "graphs", &self.graphs, name)
+    }
+
+    /// Finds a matrix by its name.
+    pub(super) fn matrix(&self, name: &Name) -> Result<&Matrix, Diagnostic> {
+        find("matrix", "matrices", &self.matrices, name)
+    }
+
+    /// Returns the weights of a graph, which must have some.
+    fn weights(&self, name: &Name) -> Result<&[u32], Diagnostic> {
+        let graph = self.graph(name)?;
+        match (graph.weights(), graph.unusable_weights()) {
+            (Some(weights), _) => Ok(weights),
+            (None, Some(reason)) => Err(unusable_weights(name, reason)),
+            (None, None) => {
+                let message = format!("graph `{}` has no weights", name.value);
+                let hint =
+                    "add weights: Graph(source: .., weights: Uniform(low: 1, high: 100, seed: 1))";
+                Err(name.error(message).hint(hint))
+            }
+        }
+    }
+}
+
+/// Buffer whose size and elements are known.
 #[derive(Debug)]
 pub(super) struct Buffer {
     pub(super) name: Name,
@@ -149,7 +160,7 @@ pub(super) struct Buffer {
     initial: Initial,
 }
 
-/// Source of the initial contents.
+/// Source of the initial contents of a buffer.
 #[derive(Debug)]
 enum Initial {
     /// Zero in every byte of the buffer.
@@ -167,7 +178,7 @@ impl Buffer {
     pub(super) fn new(
         name: Name,
         contents: Contents,
-        held: Held<'_>,
+        held: &HeldInputs,
         structures: &[Arc<Structure>],
         env: &Env,
         files: &Files,
@@ -180,7 +191,7 @@ impl Buffer {
         let numbers = Elements::Numbers;
         let (elements, length, initial) = match contents {
             Contents::RowOffsets(ref graph) => {
-                let length = find_graph(held.graphs, graph)?.row_offsets().len();
+                let length = held.graph(graph)?.row_offsets().len();
                 (
                     numbers(ElementType::U32),
                     length,
@@ -188,7 +199,7 @@ impl Buffer {
                 )
             }
             Contents::Columns(ref graph) => {
-                let length = find_graph(held.graphs, graph)?.columns().len();
+                let length = held.graph(graph)?.columns().len();
                 (
                     numbers(ElementType::U32),
                     length,
@@ -196,7 +207,7 @@ impl Buffer {
                 )
             }
             Contents::Weights(ref graph) => {
-                let length = weights_of(held.graphs, graph)?.len();
+                let length = held.weights(graph)?.len();
                 (
                     numbers(ElementType::U32),
                     length,
@@ -210,7 +221,7 @@ impl Buffer {
                 let Some((matrix, array)) = contents.matrix_array() else {
                     unreachable!("these contents are arrays of a matrix");
                 };
-                let length = matrix_length(&name, held.matrices, matrix, array)?;
+                let length = matrix_length(&name, held.matrix(matrix)?, matrix, array)?;
                 (
                     numbers(array.element()),
                     length,
@@ -327,7 +338,7 @@ impl Buffer {
     }
 
     /// Returns the initial contents as words of memory.
-    pub(super) fn initial(&self, held: Held<'_>) -> Result<Vec<u32>, Diagnostic> {
+    pub(super) fn initial(&self, held: &HeldInputs) -> Result<Vec<u32>, Diagnostic> {
         let contents = match &self.initial {
             Initial::Zero => {
                 let words = (self.length * self.elements.bytes()).div_ceil(size_of::<u32>());
@@ -341,12 +352,12 @@ impl Buffer {
             Initial::Described(contents) => contents,
         };
         if let Some((matrix, array)) = contents.matrix_array() {
-            return Ok(find_matrix(held.matrices, matrix)?.words(array));
+            return Ok(held.matrix(matrix)?.words(array));
         }
         match contents {
-            Contents::RowOffsets(name) => Ok(find_graph(held.graphs, name)?.row_offsets().to_vec()),
-            Contents::Columns(name) => Ok(find_graph(held.graphs, name)?.columns().to_vec()),
-            Contents::Weights(name) => Ok(weights_of(held.graphs, name)?.to_vec()),
+            Contents::RowOffsets(name) => Ok(held.graph(name)?.row_offsets().to_vec()),
+            Contents::Columns(name) => Ok(held.graph(name)?.columns().to_vec()),
+            Contents::Weights(name) => Ok(held.weights(name)?.to_vec()),
             Contents::Generated {
                 element, generator, ..
             } => generator
@@ -370,29 +381,13 @@ impl Buffer {
     }
 }
 
-/// Returns the weights of a graph, which must have some.
-fn weights_of<'g>(graphs: &'g [(String, Csr)], name: &Name) -> Result<&'g [u32], Diagnostic> {
-    let graph = find_graph(graphs, name)?;
-    match (graph.weights(), graph.unusable_weights()) {
-        (Some(weights), _) => Ok(weights),
-        (None, Some(reason)) => Err(unusable_weights(name, reason)),
-        (None, None) => {
-            let message = format!("graph `{}` has no weights", name.value);
-            let hint =
-                "add weights: Graph(source: .., weights: Uniform(low: 1, high: 100, seed: 1))";
-            Err(name.error(message).hint(hint))
-        }
-    }
-}
-
 /// Returns the length of a buffer with an array of a matrix, which must be able to hold it.
 fn matrix_length(
     buffer: &Name,
-    matrices: &[(String, Matrix)],
+    matrix: &Matrix,
     name: &Name,
     array: MatrixArray,
 ) -> Result<usize, Diagnostic> {
-    let matrix = find_matrix(matrices, name)?;
     if let Some(refusal) = matrix.refusal(array) {
         return Err(name.error(format!("matrix `{}` {refusal}", name.value)));
     }

@@ -83,10 +83,10 @@
 //! its modules, `params.rs` its parameters, `sizes.rs` sets of their values), and `builder.rs`
 //! takes them from Rust code. `inputs.rs` builds graphs, matrices and buffers, and `structures.rs`
 //! lays out structures. `tables.rs` fills buffers of structures, and `textures.rs` defines textures
-//! over buffers. `check.rs` checks the program before it runs, `execute/` runs it, and `examine.rs`
-//! observes it. `results.rs` selects the results to write, and `answers.rs` and `compare.rs` check
-//! the final buffers. [References](warpweave_inputs::reference) are found by name in an extensible
-//! list.
+//! over buffers. `origin.rs` keeps the names of the files and the text. `check.rs` checks the
+//! program before it runs, `execute/` runs it, and `examine.rs` observes it. `results.rs` selects
+//! the results to write, and `answers.rs` and `compare.rs` check the final buffers.
+//! [References](warpweave_inputs::reference) are found by name in an extensible list.
 //!
 //! # Not modelled
 //! Copies that overlap with kernels, events. Launches of different streams are emulated in program
@@ -104,6 +104,7 @@ mod examine;
 mod execute;
 mod inputs;
 mod modules;
+mod origin;
 mod params;
 mod read;
 mod results;
@@ -121,7 +122,8 @@ use warpweave_inputs::reference::{Inputs, Layout};
 use warpweave_inputs::{Csr, Matrix, Name, ResultFormat};
 use warpweave_params::{Diagnostic, Diagnostics, Env, Files, Placed, name_hint};
 
-use inputs::{Buffer, Held};
+use inputs::{Buffer, HeldInputs};
+use origin::ProgramOrigin;
 use structures::{Column, Elements, Structure};
 
 pub use builder::{Commands, HostProgramBuilder};
@@ -148,8 +150,7 @@ pub struct HostProgram {
     name: String,
     summary: String,
     modules: Vec<ProgramModule>,
-    graphs: Vec<(String, Csr)>,
-    matrices: Vec<(String, Matrix)>,
+    held: HeldInputs,
     structures: Vec<Arc<Structure>>,
     buffers: Vec<Buffer>,
     textures: Vec<textures::BufferTexture>,
@@ -165,12 +166,7 @@ pub struct HostProgram {
     env: Env,
     /// File access with its memory limits.
     reading: Files,
-    /// Paths of all files that were read.
-    files_read: Vec<PathBuf>,
-    /// Text of the program's file with the values of its parameters.
-    resolved: String,
-    /// Names of the parameters in the program's file.
-    parameters: Vec<String>,
+    origin: ProgramOrigin,
 }
 
 impl HostProgram {
@@ -207,27 +203,24 @@ impl HostProgram {
     /// Returns the files read for the program: modules, graphs, matrices, buffers and reference
     /// answers.
     pub fn files_read(&self) -> &[PathBuf] {
-        &self.files_read
+        &self.origin.files_read
     }
 
     /// Returns the text of the program's file with the values of its parameters. It is equal for
     /// files and overrides that mean the same program, given equal bytes in [the files
     /// read](Self::files_read). It is empty for a program built in Rust.
     pub fn resolved(&self) -> &str {
-        &self.resolved
+        &self.origin.resolved
     }
 
     /// Returns the names of the parameters in the program's file, in order.
     pub fn parameters(&self) -> &[String] {
-        &self.parameters
+        &self.origin.parameters
     }
 
     /// Returns the initial contents of a buffer as words of memory.
     fn initial(&self, buffer: usize) -> Result<Vec<u32>, Diagnostic> {
-        self.buffers[buffer].initial(Held {
-            graphs: &self.graphs,
-            matrices: &self.matrices,
-        })
+        self.buffers[buffer].initial(&self.held)
     }
 
     fn buffer(&self, name: &Name) -> Result<usize, Diagnostic> {
@@ -305,11 +298,11 @@ impl Inputs for HostProgram {
     }
 
     fn graph(&self, name: &Name) -> Result<&Csr, Diagnostic> {
-        inputs::find_graph(&self.graphs, name)
+        self.held.graph(name)
     }
 
     fn matrix(&self, name: &Name) -> Result<&Matrix, Diagnostic> {
-        inputs::find_matrix(&self.matrices, name)
+        self.held.matrix(name)
     }
 
     fn env(&self) -> &Env {

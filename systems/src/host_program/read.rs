@@ -87,15 +87,18 @@ impl HostProgram {
         let mut builder = HostProgramBuilder::new(stem).reading(files.clone());
         builder.summary = file.summary;
         builder.env = params.env.clone();
-        builder.resolved = params.resolved(node);
-        builder.parameters = file.params.names().map(str::to_owned).collect();
+        builder.origin.resolved = params.resolved(node);
+        builder.origin.parameters = file.params.names().map(str::to_owned).collect();
 
         let mut problems = Diagnostics::new();
         for (name, path) in problems
             .take(modules(file.module, file.modules, node, &params))
             .unwrap_or_default()
         {
-            builder.files_read.push(files.folder().join(&path.value));
+            builder
+                .origin
+                .files_read
+                .push(files.folder().join(&path.value));
             builder
                 .modules
                 .extend(problems.take(read_module(name, &path, files)));
@@ -107,7 +110,7 @@ impl HostProgram {
             problems.take(params.evaluated_part(file.graphs, &env));
         for (name, source) in graphs.unwrap_or_default() {
             let file = source.file().map(|path| files.folder().join(path));
-            builder.files_read.extend(file);
+            builder.origin.files_read.extend(file);
             let graph = build_graph(&name, GraphInput::Source(source), files);
             if let Some(graph) = problems.take(graph) {
                 define_properties(&mut env, &name.value, &graph);
@@ -117,7 +120,10 @@ impl HostProgram {
         let matrices: Option<Entries<MatrixSource>> =
             problems.take(params.evaluated_part(file.matrices, &env));
         for (name, source) in matrices.unwrap_or_default() {
-            builder.files_read.push(files.folder().join(source.file()));
+            builder
+                .origin
+                .files_read
+                .push(files.folder().join(source.file()));
             let matrix = source.build(files).map_err(|error| name.blame(error));
             if let Some(matrix) = problems.take(matrix) {
                 define_matrix(&mut env, &name.value, &matrix);

@@ -50,7 +50,7 @@ impl EmulationAhead {
         Some(Self {
             program: Arc::clone(program),
             emulation: scenario.emulation,
-            foreseen: program.foresee(&scenario.emulation, window)?,
+            foreseen: StaticLaunches::of(program, &scenario.emulation, window)?,
         })
     }
 

@@ -262,7 +262,7 @@ impl Work {
 
     pub(crate) fn demands(&self, emulated: &Program, emulation: &EmulationSpec) -> ProgramDemands {
         match self {
-            Self::Workload(program) => program.demands(emulated, emulation),
+            Self::Workload(program) => ProgramDemands::of(program, emulated, emulation),
             Self::Trace(recording) => ProgramDemands::of_trace(recording.demands.clone()),
         }
     }

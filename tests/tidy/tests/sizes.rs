@@ -21,13 +21,9 @@ const LINES_MAX: usize = 150;
 const PARAMETERS_MAX: usize = 7;
 
 /// Types over the limits, with their sizes. A size here may only shrink.
-const LEFT: [&str; 13] = [
+const LEFT: [&str; 9] = [
     "framework/src engine::simulation::Simulation: 7 files",
     "systems/conform/src case::Case: 16 fields",
-    "systems/src host_program::HostProgram: 18 fields",
-    "systems/src host_program::HostProgram: 7 files",
-    "systems/src host_program::builder::HostProgramBuilder: 17 fields",
-    "systems/src host_program::execute::host::Host: 22 fields",
     "systems/src report::Report: 6 files",
     "systems/src report::json::Object: 26 fields",
     "systems/src report::record::Record: 18 fields",

@@ -1,16 +1,15 @@
 //! Execution state of the host within a program.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use warpweave_files::Ledger;
 use warpweave_inputs::{Name, words_of_bytes};
 use warpweave_params::{Diagnostic, Env, Placed};
-use warpweave_ptx::{DeviceMemory, EmulationOptions, Numbers, Printed, ProgramChecker};
-use warpweave_trace::{Allocation, HostCommand, KernelTrace};
+use warpweave_ptx::{DeviceMemory, EmulationOptions, ProgramChecker};
+use warpweave_trace::Allocation;
 
+use super::device_buffers::DeviceBuffers;
 use super::foresight::Foresight;
 use super::parts::{bytes_of, checked_part};
+use super::recorded::Recorded;
 use super::{CheckResult, DeviceAction, EmulationProgress, ExecuteError, Listener};
 use crate::host_program::answers;
 use crate::host_program::description::{Command, Expectation};
@@ -29,28 +28,13 @@ const BUFFER_COPIES: u64 = 4;
 /// Host with its emulated device, during execution.
 pub(in crate::host_program) struct Host<'p, 'l> {
     pub(super) program: &'p HostProgram,
-    /// Charge for the copies of all buffers, released with the host.
-    _buffers: Ledger,
     pub(super) options: EmulationOptions,
     pub(super) memory: DeviceMemory,
     /// Parameters and counters of the enclosing loops.
     pub(super) env: Env,
-    /// Index of the allocation each buffer points to.
-    pub(super) pointers: Vec<usize>,
+    pub(super) buffers: DeviceBuffers,
     pub(super) textures: Bound,
-    /// Device address of each allocation made for a buffer.
-    pub(super) bases: Vec<u64>,
-    /// Contents last copied back to the host, by buffer.
-    pub(super) images: BTreeMap<usize, Vec<u32>>,
-    pub(super) trace: Vec<HostCommand>,
-    pub(super) kernels: Vec<Arc<KernelTrace>>,
-    /// Number of host launches started so far.
-    pub(in crate::host_program) launches: u32,
-    /// Numbers for the next kernels and streams.
-    pub(super) numbers: Numbers,
-    pub(super) printed: Printed,
-    /// Number of refused launches from the device.
-    pub(super) refused_launches: u64,
+    pub(in crate::host_program) recorded: Recorded,
     /// Progress counters, updated for other threads.
     pub(super) progress: &'p EmulationProgress,
     /// Checker of kernel behaviour, if enabled.
@@ -61,8 +45,6 @@ pub(in crate::host_program) struct Host<'p, 'l> {
     pub(super) listener: Option<Listener<'l>>,
     /// True once the variables of the modules have memory.
     pub(super) has_variables: bool,
-    /// True if something was launched since the host last waited.
-    pub(super) running: bool,
     pub(super) steps: u64,
 }
 
@@ -86,26 +68,17 @@ impl<'p, 'l> Host<'p, 'l> {
         let bases: Vec<u64> = program.buffers.iter().map(allocate).collect();
         Ok(Self {
             program,
-            _buffers: charged,
             options: emulation.options(),
             memory,
             env: program.env.clone(),
-            pointers: (0..bases.len()).collect(),
+            buffers: DeviceBuffers::new(charged, bases),
             textures: Bound::by_name(&program.modules, &program.textures),
-            bases,
-            images: BTreeMap::new(),
-            trace: Vec::new(),
-            kernels: Vec::new(),
-            launches: 0,
-            numbers: Numbers::default(),
-            printed: Printed::default(),
-            refused_launches: 0,
+            recorded: Recorded::default(),
             progress,
             checker: None,
             foresight: Foresight::None,
             listener: None,
             has_variables: false,
-            running: false,
             steps: 0,
         })
     }
@@ -113,7 +86,7 @@ impl<'p, 'l> Host<'p, 'l> {
     /// Sets the listener for device actions and reports the buffers to it first.
     pub(super) fn listen(&mut self, listener: Option<Listener<'l>>) {
         self.listener = listener;
-        for (buffer, &address) in self.program.buffers.iter().zip(&self.bases) {
+        for (buffer, &address) in self.program.buffers.iter().zip(&self.buffers.bases) {
             if let Some(listener) = &mut self.listener {
                 listener(DeviceAction::Allocate {
                     name: buffer.name.value.clone(),
@@ -127,7 +100,7 @@ impl<'p, 'l> Host<'p, 'l> {
     /// Executes all commands of the program.
     pub(in crate::host_program) fn run(&mut self) -> Result<(), ExecuteError> {
         self.commands(&self.program.commands)?;
-        self.wait();
+        self.recorded.wait();
         Ok(())
     }
 
@@ -166,7 +139,7 @@ impl<'p, 'l> Host<'p, 'l> {
             Command::CopyToHost(name) => {
                 let buffer = self.program.buffer(name)?;
                 let words = self.read(buffer, 0, self.program.buffers[buffer].bytes());
-                self.images.insert(buffer, words);
+                self.buffers.images.insert(buffer, words);
             }
             Command::CopyPartToDevice {
                 buffer,
@@ -191,7 +164,7 @@ impl<'p, 'l> Host<'p, 'l> {
                 let size = part.end - part.start;
                 let read = bytes_of(&self.read(buffer, part.start, size), size);
                 bytes[part.start as usize..part.end as usize].copy_from_slice(&read);
-                self.images.insert(buffer, words_of_bytes(&bytes));
+                self.buffers.images.insert(buffer, words_of_bytes(&bytes));
             }
             Command::Read {
                 buffer,
@@ -222,7 +195,7 @@ impl<'p, 'l> Host<'p, 'l> {
             } => self.write(buffer, index, value)?,
             Command::Swap(one, other) => {
                 let (one, other) = (self.program.buffer(one)?, self.program.buffer(other)?);
-                self.pointers.swap(one, other);
+                self.buffers.pointers.swap(one, other);
             }
             Command::BindTexture {
                 reference,
@@ -236,10 +209,7 @@ impl<'p, 'l> Host<'p, 'l> {
                 self.textures.bind(module, &reference.value, texture);
             }
             Command::Launch(launch) => self.launch(launch, command)?,
-            Command::Synchronize => {
-                self.trace.push(HostCommand::Synchronize);
-                self.running = false;
-            }
+            Command::Synchronize => self.recorded.synchronize(),
             Command::If {
                 condition,
                 body,
@@ -306,21 +276,14 @@ impl<'p, 'l> Host<'p, 'l> {
         self.step(command)
     }
 
-    /// Waits if a launch may still be running.
-    pub(super) fn wait(&mut self) {
-        if std::mem::take(&mut self.running) {
-            self.trace.push(HostCommand::Synchronize);
-        }
-    }
-
     /// Compares the buffer of an expectation with its requirement.
     pub(in crate::host_program) fn check(
         &self,
         expectation: &Expectation,
     ) -> Result<CheckResult, Diagnostic> {
         let column = self.program.column(&expectation.buffer)?;
-        let (passed, detail) = match self.images.get(&column.buffer) {
-            Some(found) => answers::judge(self.program, expectation, found, &self.images)?,
+        let (passed, detail) = match self.buffers.images.get(&column.buffer) {
+            Some(found) => answers::judge(self.program, expectation, found, &self.buffers.images)?,
             None => (
                 false,
                 "never copied to the host: no command that copies it was executed".to_owned(),

@@ -6,7 +6,7 @@ use warpweave_params::{Diagnostic, Placed};
 use warpweave_ptx::{
     EmulationError, EmulationOptions, LaunchConfig, LaunchWatch, foresee, launch_family,
 };
-use warpweave_trace::{Attribute, HostCommand};
+use warpweave_trace::Attribute;
 
 use super::foresight::Foresight;
 use super::host::Host;
@@ -56,9 +56,9 @@ impl Host<'_, '_> {
         if let Foresight::All(ahead) = &self.foresight {
             let foreseen = foresee(module, kernel, config, &self.options, ahead);
             let foreseen = foreseen.map_err(|error| command.error(error.to_string()))?;
-            let number = self.kernels.len() as u32;
-            self.kernels.push(Arc::new(foreseen));
-            self.launched(number, stream);
+            let number = self.recorded.kernels.len() as u32;
+            self.recorded.kernels.push(Arc::new(foreseen));
+            self.recorded.launch(number, stream);
             return Ok(());
         }
         let options = EmulationOptions {
@@ -66,9 +66,9 @@ impl Host<'_, '_> {
             ..self.options
         };
         let (memory, options) = (&mut self.memory, &options);
-        let numbers = &mut self.numbers;
+        let numbers = &mut self.recorded.numbers;
         let number = numbers.kernel;
-        self.launches += 1;
+        self.recorded.launches += 1;
         let groups = grid.iter().map(|axis| u64::from(*axis)).product();
         let counts = self.progress.launch_begins(groups);
         let result = match &mut self.checker {
@@ -85,7 +85,7 @@ impl Host<'_, '_> {
             if matches!(source, EmulationError::Abandoned) {
                 return ExecuteError::Abandoned;
             }
-            let number = self.launches - 1;
+            let number = self.recorded.launches - 1;
             let said = source.to_string();
             let (problem, hint) = match said.split_once("\nhint: ") {
                 Some((problem, hint)) => (problem, Some(hint.to_owned())),
@@ -118,17 +118,12 @@ impl Host<'_, '_> {
         }
         for kernel in family.kernels.into_iter().map(Arc::new) {
             self.foresight.ended(&kernel);
-            self.kernels.push(kernel);
+            self.recorded.kernels.push(kernel);
         }
-        self.printed.append(&family.printed);
-        self.refused_launches += family.refused;
-        self.launched(number, stream);
+        self.recorded.printed.append(&family.printed);
+        self.recorded.refused_launches += family.refused;
+        self.recorded.launch(number, stream);
         Ok(())
-    }
-
-    fn launched(&mut self, kernel: u32, stream: u32) {
-        self.trace.push(HostCommand::Launch { kernel, stream });
-        self.running = true;
     }
 
     /// Allocates and initialises the variables of all modules before the first use, in module
@@ -177,7 +172,7 @@ impl Host<'_, '_> {
     pub(super) fn place(&mut self, argument: &Argument) -> Result<u64, Diagnostic> {
         let program = self.program;
         match argument {
-            Argument::Buffer(name) => Ok(self.bases[self.pointers[program.buffer(name)?]]),
+            Argument::Buffer(name) => Ok(self.buffers.address(program.buffer(name)?)),
             Argument::BufferAt {
                 buffer,
                 offset_bytes,
@@ -185,7 +180,7 @@ impl Host<'_, '_> {
                 let index = program.buffer(buffer)?;
                 let bytes = program.buffers[index].bytes();
                 let offset = checked_offset(buffer, bytes, offset_bytes, &self.env)?;
-                Ok(self.bases[self.pointers[index]] + offset)
+                Ok(self.buffers.address(index) + offset)
             }
             Argument::Texture(name) => self.texture(textures::find(&program.textures, name)?),
             _ => Ok(0),
@@ -210,7 +205,7 @@ impl Host<'_, '_> {
     /// Returns the handle of a texture at its buffer's current address.
     fn texture(&mut self, number: usize) -> Result<u64, Diagnostic> {
         let textures = &self.program.textures;
-        let address = self.bases[self.pointers[textures[number].buffer]];
+        let address = self.buffers.address(textures[number].buffer);
         let (handle, is_new) = self
             .textures
             .handle(textures, number, address, &mut self.memory)?;

@@ -1,16 +1,19 @@
 //! Executes a host program on the emulator and records its actions.
 //!
 //! `host.rs` executes the commands, `transfers.rs` copies, and `launching.rs` launches kernels with
-//! the dimensions that `launch.rs` computes. `static_launches.rs` lists launches before emulation.
+//! the dimensions that `launch.rs` computes. `device_buffers.rs` holds the addresses of buffers and
+//! `recorded.rs` the actions so far. `static_launches.rs` lists launches before emulation.
 //! The commands are parsed and checked earlier (`../description/`, `../check/`).
 
 mod action;
+mod device_buffers;
 mod foresight;
 mod host;
 mod launch;
 mod launching;
 mod parts;
 mod progress;
+mod recorded;
 mod static_launches;
 mod transfers;
 
@@ -190,21 +193,21 @@ impl HostProgram {
             })
             .collect::<Result<Vec<_>, _>>()?;
         let mut kernels: Vec<String> = Vec::new();
-        for kernel in &host.kernels {
+        for kernel in &host.recorded.kernels {
             if !kernels.contains(&kernel.code.name) {
                 kernels.push(kernel.code.name.clone());
             }
         }
         let allocations = host.allocations();
-        let outputs = host.images.into_iter();
+        let outputs = host.buffers.images.into_iter();
         let outputs = outputs
             .map(|(at, words)| (self.buffers[at].name.value.clone(), words))
             .collect();
         let program = Program {
             name: self.name.clone(),
             allocations,
-            commands: host.trace,
-            kernels: host.kernels,
+            commands: host.recorded.commands,
+            kernels: host.recorded.kernels,
             front_end: emulation.front_end(),
         };
         program.check()?;
@@ -214,8 +217,8 @@ impl HostProgram {
             checks,
             verified,
             kernels,
-            printed: host.printed,
-            refused_launches: host.refused_launches,
+            printed: host.recorded.printed,
+            refused_launches: host.recorded.refused_launches,
             outputs,
         })
     }

@@ -16,35 +16,39 @@ use super::progress::EmulationProgress;
 use crate::host_program::description::Command;
 use crate::host_program::{EmulationSpec, HostProgram};
 
-impl HostProgram {
-    /// Returns the program without its streams, so that simulation can start once `window` bytes of
+impl StaticLaunches {
+    /// Returns a program without its streams, so that simulation can start once `window` bytes of
     /// streams exist. Returns `None` if the program depends on values computed by kernels, or if it
     /// fails.
-    pub(crate) fn foresee(&self, emulation: &EmulationSpec, window: u64) -> Option<StaticLaunches> {
-        let mut kernels = self.modules.iter().flat_map(|it| it.module().kernels());
+    pub(crate) fn of(
+        program: &HostProgram,
+        emulation: &EmulationSpec,
+        window: u64,
+    ) -> Option<Self> {
+        let mut kernels = program.modules.iter().flat_map(|it| it.module().kernels());
         let launches = kernels.any(|kernel| {
             let mut instructions = kernel.code().instructions.iter();
             instructions.any(|instruction| instruction.class == Class::Launch)
         });
-        if launches || depends_on_values(&self.commands) {
+        if launches || depends_on_values(&program.commands) {
             return None;
         }
         let ahead = Ahead::of(window);
         let progress = EmulationProgress::default();
-        let ledger = Ledger::new(&self.reading.ledger().budget());
-        let mut host = Host::new(self, emulation, &progress).ok()?;
+        let ledger = Ledger::new(&program.reading.ledger().budget());
+        let mut host = Host::new(program, emulation, &progress).ok()?;
         host.memory = host.memory.charged_to(&ledger);
         host.foresight = Foresight::All(Arc::clone(&ahead));
         host.run().ok()?;
         let program = Program {
-            name: self.name.clone(),
+            name: program.name.clone(),
             allocations: host.allocations(),
-            commands: host.trace,
-            kernels: host.kernels,
+            commands: host.recorded.commands,
+            kernels: host.recorded.kernels,
             front_end: emulation.front_end(),
         };
         program.check().ok()?;
-        Some(StaticLaunches { program, ahead })
+        Some(Self { program, ahead })
     }
 }
 

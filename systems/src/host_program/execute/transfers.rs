@@ -29,7 +29,7 @@ impl Host<'_, '_> {
         if self.foresight.is_all() {
             return Ok(vec![0; target.bytes() as usize]);
         }
-        if let Some(words) = self.images.get(&buffer) {
+        if let Some(words) = self.buffers.images.get(&buffer) {
             return Ok(bytes_of(words, target.bytes()));
         }
         let Some(pointers) = target.pointers() else {
@@ -125,8 +125,8 @@ impl Host<'_, '_> {
 
     /// Copies bytes to the memory a buffer points to, after all earlier launches.
     pub(super) fn store(&mut self, buffer: usize, offset: u64, bytes: Vec<u8>) {
-        let allocation = self.pointers[buffer];
-        let address = self.bases[allocation] + offset;
+        let allocation = self.buffers.pointers[buffer];
+        let address = self.buffers.bases[allocation] + offset;
         let pointers = self.pointers_of(buffer, bytes.len() as u64);
         self.store_at(allocation, address, offset, (bytes, pointers));
     }
@@ -149,7 +149,7 @@ impl Host<'_, '_> {
         offset: u64,
         (bytes, pointers): (Vec<u8>, Vec<u64>),
     ) {
-        self.wait();
+        self.recorded.wait();
         if !self.foresight.is_all() {
             let written = self.memory.write(address, &bytes);
             written.expect("buffers that swap have equal sizes and indices are checked");
@@ -157,7 +157,7 @@ impl Host<'_, '_> {
         if let Some(checker) = &mut self.checker {
             checker.host_wrote(address, bytes.len() as u64);
         }
-        self.trace.push(HostCommand::CopyToDevice {
+        self.recorded.commands.push(HostCommand::CopyToDevice {
             allocation: allocation as u32,
             offset,
             bytes: bytes.len() as u64,
@@ -173,23 +173,23 @@ impl Host<'_, '_> {
 
     /// Copies bytes from the memory a buffer points to, after all earlier launches.
     pub(super) fn read(&mut self, buffer: usize, offset: u64, bytes: u64) -> Vec<u32> {
-        self.wait();
-        let allocation = self.pointers[buffer];
+        self.recorded.wait();
+        let allocation = self.buffers.pointers[buffer];
         let pointers = self.pointers_of(buffer, bytes);
         let data = self
             .memory
-            .read(self.bases[allocation] + offset, bytes)
+            .read(self.buffers.bases[allocation] + offset, bytes)
             .expect("buffers that swap have equal sizes");
         let words = words_of_bytes(data);
         if let Some(listener) = &mut self.listener {
             listener(DeviceAction::Read {
-                address: self.bases[allocation] + offset,
+                address: self.buffers.bases[allocation] + offset,
                 bytes: data.to_vec(),
                 pointers,
             });
         }
         let allocation = allocation as u32;
-        self.trace.push(HostCommand::CopyToHost {
+        self.recorded.commands.push(HostCommand::CopyToHost {
             allocation,
             offset,
             bytes,

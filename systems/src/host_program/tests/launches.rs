@@ -8,7 +8,7 @@ use warpweave_inputs::reference::standard_references;
 use warpweave_params::{Files, Source, parse};
 use warpweave_trace::{Attribute, Class};
 
-use crate::host_program::{EmulationSpec, Executed, HostProgram};
+use crate::host_program::{EmulationSpec, Executed, HostProgram, StaticLaunches};
 
 /// Executes a workload of this module, buffers and commands; messages call its folder `folder`.
 fn execute(module: &str, buffers: &str, commands: &str) -> Result<Executed, String> {
@@ -211,6 +211,6 @@ fn buffers_are_charged_before_they_are_allocated() {
         "{said}"
     );
     // The same holds where launches are determined beforehand, and where kernels are checked.
-    assert!(program.foresee(&spec, 1 << 20).is_none());
+    assert!(StaticLaunches::of(&program, &spec, 1 << 20).is_none());
     assert!(program.examine(&spec).unwrap_err().is_over_budget());
 }
