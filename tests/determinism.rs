@@ -182,8 +182,8 @@ fn same(a: &Simulated, b: &Simulated, what: &str) {
         assert_eq!(x, y, "{what}");
     }
     assert_eq!(a.cycles, b.cycles, "{what}");
-    assert_eq!(a.messages, b.messages, "{what}");
-    for (x, y) in a.activity.iter().zip(&b.activity) {
+    assert_eq!(a.activity.messages, b.activity.messages, "{what}");
+    for (x, y) in a.activity.instances.iter().zip(&b.activity.instances) {
         assert_eq!(x, y, "{what}");
     }
 }

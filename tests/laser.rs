@@ -114,7 +114,7 @@ fn monitors_find_less_once_they_forget() {
 #[test]
 fn checkers_on_every_wire_find_nothing_wrong_with_launches_from_the_device() {
     let mut scenario = scenario("quicksort", POLICIES[4]);
-    scenario.checks = true;
+    scenario.observation.checks = true;
     let executed = scenario.emulate().unwrap();
     let machine = Machine::of(&scenario, &standard_registry(), &executed.program);
     let mut machine = machine.unwrap_or_else(|problems| panic!("{problems}"));

@@ -226,7 +226,7 @@ fn policies_of_two_levels_give_no_stale_line_while_their_queues_are_full() {
     ];
     for (name, policies) in POLICIES {
         let mut scenario = with_policies(policies, &small);
-        scenario.checks = true;
+        scenario.observation.checks = true;
         let run = simulate(&scenario, EngineOptions::default());
         let sent = total(&run, "Cache", "clean_victims_sent");
         assert_eq!(sent, total(&run, "Cache", "copy_backs_received"), "{name}");

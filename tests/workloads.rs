@@ -223,7 +223,7 @@ fn the_program_check_finds_nothing_in_what_is_shipped() {
     for file in files {
         let scenario = Scenario::load(&file, &[]);
         let scenario = scenario.unwrap_or_else(|problems| panic!("{problems}"));
-        let workload = scenario.work_path.file_stem().unwrap();
+        let workload = scenario.paths.work.file_stem().unwrap();
         let workload = workload.to_str().unwrap().to_owned();
         let small = SMALL.iter().find(|(name, _)| *name == workload);
         let sets: Vec<String> = small.map_or_else(Vec::new, |(_, sets)| {

@@ -26,11 +26,12 @@ pub use elaboration::{ElaboratedSystem, ResolvedSystem};
 pub use limits::Limits;
 pub use registry::standard_registry;
 pub use run::{
-    EmulationAhead, Estimate, Interval, KernelResult, KernelTime, LazyMeasured, Machine,
-    MachineCheckpointError, Measured, Part, Progress, ReadLog, ReadLogError, RegionResult,
+    EmulationAhead, EngineActivity, Estimate, Interval, KernelResult, KernelTime, LazyMeasured,
+    Machine, MachineCheckpointError, Measured, Part, Progress, ReadLog, ReadLogError, RegionResult,
     Simulated, StateLog, Status, Threads, empty_environment,
 };
 pub use scenario::{
-    AppliedOverride, Identity, Measure, Outside, Region, Scenario, SharedPrograms, Variation,
+    AppliedOverride, Identity, Measure, Observation, Outside, Region, Scenario, ScenarioPaths,
+    SharedPrograms, StatedScenario, Variation,
 };
 pub use taps::{RequestsAt, RequestsByKernel, StartLogError, TapSpec};

@@ -58,7 +58,7 @@ pub(crate) fn check(
     }
     let mut text = format!(
         "{}: {}\n",
-        scenario.system_path.display(),
+        scenario.paths.system.display(),
         printable(&system.summary)
     );
     for (kind, count) in kinds {
@@ -68,7 +68,7 @@ pub(crate) fn check(
     let _ = writeln!(
         text,
         "{}: the program is readable",
-        scenario.work_path.display()
+        scenario.paths.work.display()
     );
     text.push_str(&division(machine.simulation_mut(), threads));
     to_stdout(&text)?;

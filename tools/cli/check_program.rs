@@ -32,7 +32,7 @@ pub(crate) fn check_program(
             diagnostics_to_stderr(warnings);
         }
     }
-    let path = scenario.path.display().to_string();
+    let path = scenario.paths.scenario.display().to_string();
     match arguments.format {
         ReportFormat::Text | ReportFormat::Csv => to_stdout(&examined.to_text(&path))?,
         ReportFormat::Json => to_stdout(&(examined.to_json(&path) + "\n"))?,

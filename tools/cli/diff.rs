@@ -149,7 +149,7 @@ impl Recorded {
         }
         let mut scenario = Scenario::load_within(&scenario, &sets, budget)?;
         // They change nothing, and what they hear would be kept to the end.
-        scenario.taps.clear();
+        scenario.observation.taps.clear();
         let program = scenario.emulate()?.program;
         if program.hash().to_string() != *trace_hash {
             let problem = "the program differs from the one that was run: its files have changed";

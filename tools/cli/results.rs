@@ -106,8 +106,8 @@ impl Results {
         log: Option<&StateLog>,
     ) -> Result<(), Failure> {
         let mut command = vec![program_name(), "run".to_owned()];
-        command.extend(scenario.given.iter().cloned());
-        for set in &scenario.sets {
+        command.extend(scenario.stated.given.iter().cloned());
+        for set in &scenario.stated.sets {
             command.extend(["--set".to_owned(), set.clone()]);
         }
         let intervals = report.simulated.measured.intervals_csv();
@@ -119,14 +119,15 @@ impl Results {
             schema_version: SCHEMA_VERSION,
             warpweave_version: env!("CARGO_PKG_VERSION"),
             command,
-            scenario: FileId::of(&scenario.path),
-            system: FileId::of(&scenario.system_path),
+            scenario: FileId::of(&scenario.paths.scenario),
+            system: FileId::of(&scenario.paths.system),
             system_parts: scenario
+                .paths
                 .system_parts
                 .iter()
                 .map(|path| FileId::of(path))
                 .collect(),
-            workload: FileId::of(&scenario.work_path),
+            workload: FileId::of(&scenario.paths.work),
             seed: scenario.seed,
             trace_hash: program.hash().to_string(),
             status: report.status.name(),
@@ -148,7 +149,7 @@ impl Results {
         let texts = [
             report.to_json(),
             report.to_text(),
-            scenario.text.clone(),
+            scenario.stated.text.clone(),
             resolved,
         ];
         for (name, text) in FILES.iter().zip(&texts) {

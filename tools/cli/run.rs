@@ -51,7 +51,13 @@ pub(crate) fn run(
     if !scenario.warnings().is_empty() && !quiet {
         diagnostics_to_stderr(scenario.warnings());
     }
-    if arguments.accesses.is_some() && !scenario.taps.iter().any(TapSpec::hears_accesses) {
+    if arguments.accesses.is_some()
+        && !scenario
+            .observation
+            .taps
+            .iter()
+            .any(TapSpec::hears_accesses)
+    {
         return Err(nothing_to_log());
     }
     let results = claim_outputs(arguments, &scenario)?;
@@ -276,7 +282,7 @@ fn begin_results<'s>(
     let Some(program) = program.filter(|program| program.result_names().next().is_some()) else {
         return Err(Failure::InputText(format!(
             "--results: {} does not define results\nhint: name buffers that it copies to the host, such as `results: {{ \"sum\": Csv }}`",
-            scenario.work_path.display()
+            scenario.paths.work.display()
         )));
     };
     let folder = OutputFolder::create(path).map_err(|failed| match failed.error.kind() {

@@ -19,20 +19,26 @@ pub(super) struct Case {
     wavefront_slots: u32,
     work_group_slots: u32,
     schedulers: u32,
-    l1_sets: u32,
-    l1_ways: u32,
+    l1: FirstLevel,
     l2_sets: u32,
     mshr_entries: u32,
     slices: u32,
     queues: u32,
     at: Levels,
     seed: u32,
-    /// First-level lines live until the end of a family of kernels, and the units are notified.
-    /// Otherwise they live until the end of one kernel.
-    families: bool,
-    /// First-level cache and local memory share one memory; otherwise each has its own.
-    shares: bool,
     launches: Vec<Launch>,
+}
+
+/// First-level cache of every compute unit of the machine.
+#[derive(Clone, Copy, Debug)]
+struct FirstLevel {
+    sets: u32,
+    ways: u32,
+    /// Lines live until the end of a family of kernels, and the units are notified. Otherwise they
+    /// live until the end of one kernel.
+    families: bool,
+    /// The cache and local memory share one memory; otherwise each has its own.
+    shares: bool,
 }
 
 /// Cache levels that get the policy, if the policy belongs in a cache.
@@ -90,17 +96,19 @@ impl Case {
                 wavefront_slots: grid.2,
                 work_group_slots: grid.3,
                 schedulers: unit.0,
-                l1_sets: if shares { 8 } else { unit.1 },
-                // Two work-groups fit at least, as policies may ask for.
-                l1_ways: if shares { unit.2.max(2) } else { unit.2 },
+                l1: FirstLevel {
+                    sets: if shares { 8 } else { unit.1 },
+                    // Two work-groups fit at least, as policies may ask for.
+                    ways: if shares { unit.2.max(2) } else { unit.2 },
+                    families,
+                    shares,
+                },
                 l2_sets: memory.0,
                 mshr_entries: memory.1,
                 slices: memory.2,
                 queues: memory.3,
                 at: memory.4,
                 seed,
-                families,
-                shares,
                 launches,
             }
         })
@@ -155,8 +163,8 @@ impl Case {
             ("WAVEFRONT_SLOTS", self.wavefront_slots),
             ("WORK_GROUP_SLOTS", self.work_group_slots),
             ("SCHEDULERS", self.schedulers),
-            ("L1_BYTES", self.l1_sets * self.l1_ways * 128),
-            ("L1_WAYS", self.l1_ways),
+            ("L1_BYTES", self.l1.sets * self.l1.ways * 128),
+            ("L1_WAYS", self.l1.ways),
             ("L2_BYTES", self.l2_sets * 4 * 128),
             ("MSHR_ENTRIES", self.mshr_entries),
             ("SLICES", self.slices),
@@ -170,7 +178,7 @@ impl Case {
         for (name, value) in numbers {
             text = text.replace(&format!("@{name}@"), &value.to_string());
         }
-        let (invalidate, announce) = if self.families {
+        let (invalidate, announce) = if self.l1.families {
             ("FamilyEnd", "FamilyComplete")
         } else {
             ("KernelEnd", "Never")
@@ -214,12 +222,12 @@ impl Case {
     /// Returns the local memory size. If it is shared with the first level, each work-group gets
     /// one way of it.
     fn local_memory(&self) -> String {
-        if !self.shares {
+        if !self.l1.shares {
             return "bytes: \"=16 * 1024\"".to_owned();
         }
-        let way = self.l1_sets * 128;
-        let splits: Vec<u32> = (1..=self.l1_ways).map(|ways| ways * way).collect();
-        let (local, both) = (self.l1_ways * way, (self.l1_ways + 1) * way);
+        let way = self.l1.sets * 128;
+        let splits: Vec<u32> = (1..=self.l1.ways).map(|ways| ways * way).collect();
+        let (local, both) = (self.l1.ways * way, (self.l1.ways + 1) * way);
         format!("bytes: {local}, shared_with_cache: (bytes: {both}, splits: {splits:?})")
     }
 

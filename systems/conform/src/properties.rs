@@ -104,7 +104,7 @@ impl<'a> TrialRun<'a> {
         sets: &[String],
     ) -> Result<Self, Diagnostics> {
         let mut scenario = Scenario::load(path, sets)?;
-        scenario.checks = promise.needs_checkers();
+        scenario.observation.checks = promise.needs_checkers();
         let executed = scenario
             .emulate()
             .map_err(|error| warpweave_params::Diagnostic::error(error.to_string()))?;

@@ -7,12 +7,11 @@ use std::fmt::{self, Write as _};
 use warpweave_framework::{Combination, InstanceStatistics, Value};
 use warpweave_params::printable;
 
-use super::Report;
 use super::evidence::{self, Slots, quotient};
 use super::groups::join;
 use super::limit::limit;
 use super::page::{KERNELS, LABELS, Page};
-use super::paint::{Colour, WIDTH, cut};
+use super::paint::{WIDTH, cut};
 use super::rows::{KernelRow, kernel_rows};
 use crate::digits::grouped;
 use crate::run::Simulated;
@@ -21,22 +20,9 @@ use crate::taps::RequestsByKernel;
 /// Maximum number of hit rates shown for a kernel.
 const RATES: usize = 4;
 
-impl Report {
-    /// Returns the evidence of each measured kernel; empty unless kernels were measured.
-    pub fn kernel_page(&self) -> String {
-        let mut page = Page {
-            out: String::new(),
-            colour: Colour::Off,
-        };
-        page.by_kernel(&self.simulated)
-            .expect("writing to a string succeeds");
-        page.out
-    }
-}
-
 impl Page {
     /// Writes the kernels that were measured, the longest if there are many.
-    fn by_kernel(&mut self, simulated: &Simulated) -> fmt::Result {
+    pub(super) fn by_kernel(&mut self, simulated: &Simulated) -> fmt::Result {
         let Some(measured) = &simulated.measured.kernels else {
             return Ok(());
         };

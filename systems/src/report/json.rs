@@ -31,37 +31,17 @@ impl Report {
             scenario: &self.scenario,
             summary: &self.summary,
             overrides: &self.overrides,
-            status: self.status.name(),
-            detail: self.status.detail(),
-            verified: self.verified,
-            verified_note: self.verified_note(),
-            checks: self.checks.iter().map(Check::of).collect(),
-            cycles: simulated.cycles,
-            simulated_s: simulated.seconds,
-            wavefront_instructions: simulated.wavefront_instructions,
-            thread_instructions: simulated.thread_instructions,
-            ipc: simulated.ipc(),
-            occupancy: simulated.occupancy,
-            kernel_time: KernelTimeObject::of(simulated),
-            core_clock: &simulated.core_clock,
+            verdict: Verdict::of(self),
+            totals: Totals::of(simulated),
             kernels: simulated
                 .kernels
                 .iter()
                 .map(|kernel| Kernel::of(kernel, simulated))
                 .collect(),
-            region: simulated.region.as_ref().map(RegionObject::of),
-            outside_kernels: simulated.measured.outside_kernels.as_deref().map(Instances),
-            overlaps: simulated
-                .measured
-                .overlaps
-                .iter()
-                .map(Overlap::of)
-                .collect(),
-            intervals: (simulated.measured.intervals.as_ref())
-                .map(|intervals| intervals.iter().map(IntervalObject::of).collect()),
+            parts: Parts::of(simulated),
             energy: simulated.energy.as_ref(),
             stats: Instances(&simulated.statistics),
-            activity: Activities(&simulated.activity),
+            activity: Activities(&simulated.activity.instances),
             host,
         };
         let text = serde_json::to_string_pretty(&object);
@@ -69,17 +49,54 @@ impl Report {
     }
 }
 
+/// Report as a JSON object. Its parts have no objects of their own: their keys are keys of the
+/// report.
 #[derive(Serialize)]
 struct Object<'a> {
     schema_version: u32,
     scenario: &'a str,
     summary: &'a str,
     overrides: &'a [AppliedOverride],
+    #[serde(flatten)]
+    verdict: Verdict<'a>,
+    #[serde(flatten)]
+    totals: Totals<'a>,
+    kernels: Vec<Kernel<'a>>,
+    #[serde(flatten)]
+    parts: Parts<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    energy: Option<&'a EnergyReport>,
+    stats: Instances<'a>,
+    activity: Activities<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<&'a Host>,
+}
+
+/// Status of the run, and the checks of the program's results.
+#[derive(Serialize)]
+struct Verdict<'a> {
     status: &'static str,
     detail: Option<&'a str>,
     verified: Option<bool>,
     verified_note: Option<&'static str>,
     checks: Vec<Check<'a>>,
+}
+
+impl<'a> Verdict<'a> {
+    fn of(report: &'a Report) -> Self {
+        Self {
+            status: report.status.name(),
+            detail: report.status.detail(),
+            verified: report.verified,
+            verified_note: report.verified_note(),
+            checks: report.checks.iter().map(Check::of).collect(),
+        }
+    }
+}
+
+/// Totals of the whole run, over all kernels.
+#[derive(Serialize)]
+struct Totals<'a> {
     cycles: u64,
     simulated_s: f64,
     wavefront_instructions: u64,
@@ -88,7 +105,26 @@ struct Object<'a> {
     occupancy: Option<f64>,
     kernel_time: KernelTimeObject,
     core_clock: &'a str,
-    kernels: Vec<Kernel<'a>>,
+}
+
+impl<'a> Totals<'a> {
+    fn of(simulated: &'a Simulated) -> Self {
+        Self {
+            cycles: simulated.cycles,
+            simulated_s: simulated.seconds,
+            wavefront_instructions: simulated.wavefront_instructions,
+            thread_instructions: simulated.thread_instructions,
+            ipc: simulated.ipc(),
+            occupancy: simulated.occupancy,
+            kernel_time: KernelTimeObject::of(simulated),
+            core_clock: &simulated.core_clock,
+        }
+    }
+}
+
+/// Measurements of parts of the run, each only if it was requested.
+#[derive(Serialize)]
+struct Parts<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     region: Option<RegionObject>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,12 +133,19 @@ struct Object<'a> {
     overlaps: Vec<Overlap<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     intervals: Option<Vec<IntervalObject<'a>>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    energy: Option<&'a EnergyReport>,
-    stats: Instances<'a>,
-    activity: Activities<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    host: Option<&'a Host>,
+}
+
+impl<'a> Parts<'a> {
+    fn of(simulated: &'a Simulated) -> Self {
+        let measured = &simulated.measured;
+        let intervals = measured.intervals.as_ref();
+        Self {
+            region: simulated.region.as_ref().map(RegionObject::of),
+            outside_kernels: measured.outside_kernels.as_deref().map(Instances),
+            overlaps: measured.overlaps.iter().map(Overlap::of).collect(),
+            intervals: intervals.map(|all| all.iter().map(IntervalObject::of).collect()),
+        }
+    }
 }
 
 /// Time in which kernels ran, with what the machine did in it.

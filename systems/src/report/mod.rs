@@ -62,9 +62,9 @@ impl Report {
         host: Host,
     ) -> Self {
         Self {
-            scenario: scenario.path.display().to_string(),
+            scenario: scenario.paths.scenario.display().to_string(),
             summary: scenario.summary.clone(),
-            overrides: scenario.applied.clone(),
+            overrides: scenario.stated.applied.clone(),
             status: simulated.status.given(verified),
             verified,
             checks,
@@ -122,7 +122,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::run::{KernelTime, LazyMeasured};
+    use crate::run::{EngineActivity, KernelTime, LazyMeasured};
 
     fn report(status: Status, verified: Option<bool>) -> Report {
         let simulated = Simulated {
@@ -139,9 +139,8 @@ mod tests {
             region: None,
             measured: LazyMeasured::default(),
             requests_by_kernel: crate::taps::RequestsByKernel::new(),
-            activity: Vec::new(),
+            activity: EngineActivity::default(),
             core_clock: "core".to_owned(),
-            messages: 0,
         };
         Report {
             scenario: "test.ron".to_owned(),

@@ -45,6 +45,17 @@ impl Report {
         page.write(self).expect("writing to a string succeeds");
         page.out
     }
+
+    /// Returns the evidence of each measured kernel; empty unless kernels were measured.
+    pub fn kernel_page(&self) -> String {
+        let mut page = Page {
+            out: String::new(),
+            colour: Colour::Off,
+        };
+        page.by_kernel(&self.simulated)
+            .expect("writing to a string succeeds");
+        page.out
+    }
 }
 
 pub(super) struct Page {

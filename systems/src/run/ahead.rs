@@ -41,10 +41,7 @@ impl EmulationAhead {
         let Work::Workload(program) = &scenario.work else {
             return None;
         };
-        let has_artefacts = scenario.profile.is_some()
-            || scenario.locality.is_some()
-            || scenario.work_groups.is_some();
-        if scenario.region.is_some() || has_artefacts {
+        if scenario.region.is_some() || !scenario.analyses.is_empty() {
             return None;
         }
         Some(Self {

@@ -135,15 +135,15 @@ impl Machine {
             ("trace_hash".to_owned(), self.program.hash().to_string()),
         ];
         // What was not measured from the start cannot be measured later.
-        let kernels = self.measure.kernels.to_string();
+        let kernels = self.observation.measure.kernels.to_string();
         fields.push(("measure.kernels".to_owned(), kernels));
         let region = self.region.as_ref();
         let region = region.map_or_else(|| "all".to_owned(), RegionRun::description);
         fields.push(("region".to_owned(), region));
-        let every = self.measure.every_cycles;
+        let every = self.observation.measure.every_cycles;
         let every = every.map_or_else(|| "none".to_owned(), |every| every.to_string());
         fields.push(("measure.every_cycles".to_owned(), every));
-        fields.extend(described(&self.tap_specs));
+        fields.extend(described(&self.observation.taps));
         let run = Subject {
             name: "run".to_owned(),
             kind: "scenario".to_owned(),

@@ -52,14 +52,13 @@ pub use self::measure::{Interval, LazyMeasured, Measured};
 use self::pauses::HostPauses;
 use self::region::RegionRun;
 pub use self::region::{Estimate, Part, RegionResult};
-pub use self::results::{KernelResult, KernelTime, Simulated, Status};
+pub use self::results::{EngineActivity, KernelResult, KernelTime, Simulated, Status};
 pub use self::state_log::{ReadLog, ReadLogError, StateLog};
 use crate::elaboration::{ElaboratedSystem, elaborate};
-use crate::energy::EnergyModel;
 use crate::host_program::ProgramDemands;
 use crate::limits::Limits;
-use crate::scenario::{Measure, Scenario};
-use crate::taps::{StartLogError, TapSpec, Taps};
+use crate::scenario::{Observation, Scenario};
+use crate::taps::{StartLogError, Taps};
 
 /// Core cycles between two progress updates.
 const SLICE_CYCLES: u64 = 16_384;
@@ -71,18 +70,16 @@ pub struct Machine {
     kernel_times: Arc<KernelTimes>,
     pub(crate) limits: Limits,
     pub(crate) seed: u64,
-    energy: Option<EnergyModel>,
+    /// Observers that the scenario asks for.
+    pub(crate) observation: Observation,
     /// Protocol checkers on the wires, if enabled.
     checks: Checks,
     threads: Option<Threads>,
     division: DivisionPlan,
-    /// Settings for measurements beyond the totals.
-    pub(crate) measure: Measure,
     /// Measurements so far, shared with results that are computed from it later.
     measurement: Arc<Measurement>,
     /// Analyses that are attached to ports.
     taps: Taps,
-    tap_specs: Vec<TapSpec>,
     /// Work that the host pauses for.
     pauses: HostPauses,
     /// Simulated region of the program; `None` for all of it.
@@ -175,13 +172,13 @@ impl Machine {
         locality: impl FnOnce() -> LocalityPlan,
     ) -> Result<Self, Diagnostics> {
         let mut artefacts = Artefacts::of(Arc::clone(program));
-        if let Some(known) = &scenario.profile {
+        if let Some(known) = &scenario.analyses.profile {
             known.add_to(&mut artefacts, program, profile);
         }
-        if let Some(known) = &scenario.locality {
+        if let Some(known) = &scenario.analyses.locality {
             known.add_to(&mut artefacts, program, locality);
         }
-        if let Some(known) = &scenario.work_groups {
+        if let Some(known) = &scenario.analyses.work_groups {
             artefacts.add(program.hash(), known.table.clone());
         }
         Self::with_artefacts(scenario, registry, program, artefacts)
@@ -236,7 +233,7 @@ impl Machine {
             places,
         )?;
         takes_launches(program, &system)?;
-        if let Some(energy) = &scenario.energy {
+        if let Some(energy) = &scenario.observation.energy {
             energy.check(&system.simulation.statistics())?;
         }
         let mut machine = Self {
@@ -245,14 +242,12 @@ impl Machine {
             kernel_times,
             limits: scenario.limits,
             seed: scenario.seed,
-            energy: scenario.energy.clone(),
+            observation: scenario.observation.clone(),
             checks: Checks::new(),
             threads: None,
             division: DivisionPlan::default(),
-            measure: scenario.measure.clone(),
             measurement: Arc::default(),
             taps: Taps::default(),
-            tap_specs: scenario.taps.clone(),
             pauses: HostPauses::new(plan),
             region,
             resumed: false,
@@ -261,15 +256,20 @@ impl Machine {
         let period = machine.core_period();
         let simulation = &mut machine.system.simulation;
         machine.pauses.prepare(simulation)?;
-        machine.taps = Taps::attach(&scenario.taps, simulation, period, &machine.program)?;
-        if scenario.measure.kernels {
+        machine.taps = Taps::attach(
+            &scenario.observation.taps,
+            simulation,
+            period,
+            &machine.program,
+        )?;
+        if scenario.observation.measure.kernels {
             machine.kernel_times.pause_at_kernels();
             let counted = &machine.ledger;
             machine
                 .taps
                 .count_by_kernel(simulation, &machine.program, counted);
         }
-        if scenario.checks {
+        if scenario.observation.checks {
             machine.check_protocols();
         }
         Ok(machine)
@@ -282,13 +282,13 @@ impl Machine {
     pub fn without_program(scenario: &Scenario, registry: &Registry) -> Result<Self, Diagnostics> {
         let program = Arc::new(Program::default());
         let mut artefacts = Artefacts::of(Arc::clone(&program));
-        if scenario.profile.is_some() {
+        if scenario.analyses.profile.is_some() {
             artefacts.add(program.hash(), ReuseProfile::default());
         }
-        if scenario.locality.is_some() {
+        if scenario.analyses.locality.is_some() {
             artefacts.add(program.hash(), LocalityPlan::default());
         }
-        if let Some(known) = &scenario.work_groups {
+        if let Some(known) = &scenario.analyses.work_groups {
             artefacts.add(program.hash(), known.table.clone());
         }
         Self::with_artefacts(scenario, registry, &program, artefacts)
@@ -484,7 +484,7 @@ impl Machine {
 
     fn clockwork(&self) -> Clockwork<'_> {
         Clockwork {
-            measure: &self.measure,
+            measure: &self.observation.measure,
             times: &self.kernel_times,
             launches: self.program.kernels.len() as u32,
             period: self.core_period(),

@@ -144,6 +144,15 @@ impl KernelTime {
     }
 }
 
+/// Activity that the engine counts, for every kind of component.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EngineActivity {
+    /// Cycles of each instance by reason, in the order of [`Reason::ALL`], after its path and kind.
+    pub instances: Vec<(String, String, [u64; Reason::ALL.len()])>,
+    /// Number of messages sent through channels.
+    pub messages: u64,
+}
+
 /// Results of a timing simulation, without host measurements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Simulated {
@@ -161,7 +170,7 @@ pub struct Simulated {
     /// Fraction of the machine's wavefront slots that were occupied, over the whole run; `None` if
     /// no component reports it.
     pub occupancy: Option<f64>,
-    /// Time in which kernels ran.
+    /// Time in which at least one kernel ran.
     pub kernel_time: KernelTime,
     /// Results of every launch to be simulated, in order.
     pub kernels: Vec<KernelResult>,
@@ -175,12 +184,10 @@ pub struct Simulated {
     pub measured: LazyMeasured,
     /// Memory requests of each kernel; empty unless kernels are measured and may run side by side.
     pub requests_by_kernel: RequestsByKernel,
-    /// Activity of each instance: path, kind, and cycles by reason in the order of [`Reason::ALL`].
-    pub activity: Vec<(String, String, [u64; Reason::ALL.len()])>,
+    /// Activity of the components and of the channels between them.
+    pub activity: EngineActivity,
     /// Name of the core clock, whose cycles are reported.
     pub core_clock: String,
-    /// Number of messages sent through channels.
-    pub messages: u64,
 }
 
 impl Simulated {
@@ -215,13 +222,13 @@ impl Machine {
         let clockwork = self.clockwork();
         let last = self.cycle();
         let measured = LazyMeasured::new(&self.measurement, &clockwork, last, &statistics);
-        let activity = simulation
+        let instances = simulation
             .instances()
             .enumerate()
             .map(|(i, (path, kind))| (path.to_owned(), kind.to_owned(), simulation.activity(i)))
             .collect();
         let [issued, threads, held, slots] = totals(&statistics);
-        let energy = self.energy.as_ref().map(|energy| {
+        let energy = self.observation.energy.as_ref().map(|energy| {
             let seconds = simulation.time().seconds(Tick(cycles * period));
             energy.report(&statistics, seconds)
         });
@@ -240,9 +247,11 @@ impl Machine {
             statistics,
             measured,
             requests_by_kernel: self.taps.requests_by_kernel(last, simulation.now()),
-            activity,
+            activity: EngineActivity {
+                instances,
+                messages: simulation.messages(),
+            },
             core_clock: self.system.core_clock.clone(),
-            messages: simulation.messages(),
         }
     }
 

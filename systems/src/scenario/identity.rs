@@ -8,7 +8,7 @@ use serde::Serialize;
 use warpweave_files::{Input, Ledger, ReadError};
 use warpweave_params::{Diagnostic, Diagnostics, Entries, Kind, Node, Struct, to_node, to_ron};
 
-use super::{Locality, Profile, Scenario, Work};
+use super::{Scenario, Work};
 use crate::host_program::EMULATOR_VERSION;
 
 /// Hashes of everything that affects a scenario's results: BLAKE3 in hexadecimal digits.
@@ -60,7 +60,7 @@ impl Scenario {
         let mut run = Hasher::new_derive_key("warpweave run of a scenario");
         add(&mut run, program());
         add(&mut run, trace.as_bytes());
-        let machine = without(&self.system_tree, &["summary", "params", "clocks"]);
+        let machine = without(&self.stated.system_tree, &["summary", "params", "clocks"]);
         add(&mut run, to_ron(&machine).as_bytes());
         add_entries(&mut run, &self.system.scope.params);
         add_entries(&mut run, &self.system.clocks);
@@ -68,19 +68,13 @@ impl Scenario {
             add(&mut run, set.path.as_bytes());
             add(&mut run, to_ron(&set.value).as_bytes());
         }
-        if let Some(path) = &self.energy_path {
+        if let Some(path) = &self.paths.energy {
             add_file(&mut run, path)?;
         }
-        if let Some(path) = self.profile.as_ref().and_then(Profile::path) {
+        for path in self.analyses.files() {
             add_file(&mut run, path)?;
         }
-        if let Some(path) = self.locality.as_ref().and_then(Locality::path) {
-            add_file(&mut run, path)?;
-        }
-        if let Some(known) = &self.work_groups {
-            add_file(&mut run, &known.path)?;
-        }
-        let others = without(&self.tree, &LEAD_ELSEWHERE);
+        let others = without(&self.stated.tree, &LEAD_ELSEWHERE);
         add(&mut run, to_ron(&others).as_bytes());
         Ok(Identity {
             trace,

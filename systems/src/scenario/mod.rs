@@ -28,23 +28,28 @@
 //! Overrides of the command line are applied after those of the file.
 //!
 //! `files.rs` reads the files that a scenario names. `composition/` combines a system described by
-//! several files, and `overrides.rs` sorts the overrides by target. `identity.rs` hashes everything
-//! that affects the results. `measure.rs` describes measurements, `region.rs` the launches to
-//! simulate, and `work.rs` the program to run.
+//! several files, and `overrides.rs` sorts the overrides by target. `stated.rs` keeps what the user
+//! wrote, and `identity.rs` hashes everything that affects the results. `observation.rs` holds the
+//! observers of a run and `measure.rs` its measurements. `analyses.rs` names analyses of the
+//! program, `region.rs` the launches to simulate, and `work.rs` the program to run.
 
+mod analyses;
 mod composition;
 mod emulation;
 mod files;
 mod identity;
 mod locality;
 mod measure;
+mod observation;
 mod overrides;
 mod profile;
 mod programs;
 mod region;
+mod stated;
 mod work;
 mod work_groups;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -57,6 +62,7 @@ use warpweave_params::{
     to_node, to_ron,
 };
 
+pub(crate) use self::analyses::ProgramAnalyses;
 use self::composition::compose;
 pub(crate) use self::emulation::logged;
 use self::files::{read_named, read_scenario};
@@ -64,12 +70,14 @@ pub use self::identity::Identity;
 pub(crate) use self::locality::Locality;
 pub use self::measure::Measure;
 use self::measure::StatedMeasure;
+pub use self::observation::Observation;
 pub use self::overrides::AppliedOverride;
 use self::overrides::{Overrides, RawOverride};
 pub(crate) use self::profile::Profile;
 pub use self::programs::SharedPrograms;
 pub(crate) use self::region::Sample;
 pub use self::region::{Outside, Region};
+pub use self::stated::{ScenarioPaths, StatedScenario};
 pub(crate) use self::work::{Recording, Work};
 pub(crate) use self::work_groups::WorkGroups;
 use crate::elaboration::InstanceOverride;
@@ -81,20 +89,12 @@ use crate::taps::TapSpec;
 
 /// Scenario with its files read and individually checked.
 pub struct Scenario {
-    /// Path of the scenario file as given, or of the trace if there is no scenario file.
-    pub path: PathBuf,
-    /// Text of the scenario file, as read.
-    pub text: String,
+    /// Paths of the scenario file and the files it names.
+    pub paths: ScenarioPaths,
+    /// Texts and overrides as the user gave them.
+    pub stated: StatedScenario,
     /// Summary of the scenario in one sentence.
     pub summary: String,
-    /// Path of the scenario's system file.
-    pub system_path: PathBuf,
-    /// Distinct paths of the files that the system file includes and extends.
-    pub system_parts: Vec<PathBuf>,
-    /// Path of the workload file, or of the trace that is run instead.
-    pub work_path: PathBuf,
-    /// Path of the file of energy coefficients, if there is one.
-    pub energy_path: Option<PathBuf>,
     /// Chosen size of the workload; `None` to use its parameters unchanged.
     pub size: Option<String>,
     /// Seed for all randomness in the system.
@@ -103,37 +103,79 @@ pub struct Scenario {
     pub limits: Limits,
     /// Settings of the program's functional emulation.
     pub emulation: EmulationSpec,
-    /// Energy coefficients; energy is not reported if `None`.
-    pub energy: Option<EnergyModel>,
-    /// Enables protocol checkers on every memory and launch wire.
-    pub checks: bool,
-    /// Settings for measurements beyond the totals.
-    pub measure: Measure,
-    /// Analyses that are attached to ports.
-    pub taps: Vec<TapSpec>,
+    /// Observers of a run: checkers, measurements, taps, energy.
+    pub observation: Observation,
     /// Region of launches to simulate; `None` for all.
     pub region: Option<Region>,
-    /// Command-line words that name the input: the scenario file, or a trace and a system.
-    pub given: Vec<String>,
-    /// Reuse profile that policies may use; `None` for no profile.
-    pub(crate) profile: Option<Profile>,
-    /// Locality plan that policies may use; `None` for no plan.
-    pub(crate) locality: Option<Locality>,
-    /// Table of work-groups that policies may use; `None` for no table.
-    pub(crate) work_groups: Option<WorkGroups>,
-    /// Overrides of the command line, as given.
-    pub sets: Vec<String>,
-    /// All overrides in the order in which they apply, those of the file first.
-    pub applied: Vec<AppliedOverride>,
+    /// Analyses of the program that policies may use.
+    pub(crate) analyses: ProgramAnalyses,
     /// Ledger that is charged for the files.
     pub(crate) ledger: Ledger,
-    /// Tree of all files of the system, before overrides.
-    system_tree: Node,
-    /// Tree of the scenario file, with the overrides of its own fields.
-    tree: Node,
     pub(crate) system: SystemFile,
     pub(crate) work: Work,
     pub(crate) overrides: Vec<InstanceOverride>,
+}
+
+/// Scenario to be read, with what its caller asks for.
+#[derive(Clone, Copy)]
+struct Request<'a> {
+    path: &'a Path,
+    /// Folder that the scenario's relative paths begin at.
+    folder: &'a Path,
+    /// Workload that replaces the scenario's own.
+    workload: Option<&'a Placed<PathBuf>>,
+    /// Host programs that are shared with other variations.
+    programs: Option<&'a SharedPrograms>,
+    /// Source of the given overrides, for reports.
+    from: &'static str,
+}
+
+impl Request<'_> {
+    /// Reads the program to run, with changes of its parameters. Returns it with its path.
+    fn work(
+        &self,
+        named: Named,
+        size: Option<&Placed<String>>,
+        changes: &BTreeMap<String, Node>,
+        files: &Files,
+        problems: &mut Diagnostics,
+    ) -> Option<(PathBuf, Work)> {
+        match named {
+            Named::Workload(name) => {
+                let work_path = match self.workload {
+                    None => self.folder.join(&name.value),
+                    Some(_) => name.value.clone(),
+                };
+                let read = read_named(&work_path, &name, &["Workload"], files);
+                let node = problems.take(read)?;
+                let folder = beside(&work_path);
+                let read = || {
+                    let (files, references) = (files.at(folder), standard_references());
+                    HostProgram::from_node(&node, &files, size, changes, &references)
+                };
+                let program = match self.programs {
+                    None => read().map(Arc::new),
+                    Some(programs) => {
+                        let size = size.map(|size| &size.value);
+                        programs.get(&work_path, size, changes, read)
+                    }
+                };
+                let program = problems.take(program)?;
+                Some((work_path, Work::Workload(program)))
+            }
+            Named::Trace(name) => {
+                if let Some(set) = changes.keys().next() {
+                    problems.push(name.error(format!(
+                        "`workload.{set}` is set, but a trace has no parameters"
+                    )));
+                }
+                let work_path = self.folder.join(&name.value);
+                let read = Recording::open(&work_path, &name, files.ledger());
+                let recording = problems.take(read.map_err(Diagnostics::from))?;
+                Some((work_path, Work::Trace(recording)))
+            }
+        }
+    }
 }
 
 /// Variation of a scenario, based on the file of another.
@@ -274,20 +316,17 @@ impl Scenario {
         let files = Files::of("").charged_to(&ledger).of_description_at(path);
         let node = read_scenario(path, &files)?;
         let mut problems = Diagnostics::new();
+        let request = Request {
+            path,
+            folder: beside(path),
+            workload: None,
+            programs: None,
+            from: "command line",
+        };
         let given = overrides::of_command_line(sets, &mut problems);
-        let given = ("command line", given);
-        let loaded = Self::of_tree(
-            (path, beside(path)),
-            node,
-            (None, None),
-            given,
-            &files,
-            problems,
-        )?;
-        Ok(Self {
-            sets: sets.to_vec(),
-            ..loaded
-        })
+        let mut loaded = Self::of_tree(request, node, given, &files, problems)?;
+        loaded.stated.sets = sets.to_vec();
+        Ok(loaded)
     }
 
     /// Creates a scenario that runs the trace at `trace` on the system of the file at `system`.
@@ -312,21 +351,18 @@ impl Scenario {
         );
         let node = parse(&Source::new("(command line)", stated))?;
         let mut problems = Diagnostics::new();
-        let overrides = overrides::of_command_line(sets, &mut problems);
-        let overrides = ("command line", overrides);
-        let loaded = Self::of_tree(
-            (trace, Path::new("")),
-            node,
-            (None, None),
-            overrides,
-            &files,
-            problems,
-        )?;
-        Ok(Self {
-            given: given.to_vec(),
-            sets: sets.to_vec(),
-            ..loaded
-        })
+        let request = Request {
+            path: trace,
+            folder: Path::new(""),
+            workload: None,
+            programs: None,
+            from: "command line",
+        };
+        let changes = overrides::of_command_line(sets, &mut problems);
+        let mut loaded = Self::of_tree(request, node, changes, &files, problems)?;
+        loaded.stated.given = given.to_vec();
+        loaded.stated.sets = sets.to_vec();
+        Ok(loaded)
     }
 
     /// Reads the base scenario of a [`Variation`] and applies its changes. Errors in a change are
@@ -347,31 +383,32 @@ impl Scenario {
         let files = Files::of("").charged_to(&ledger).of_description_at(path);
         let node = read_named(path, &variation.base, &["Scenario"], &files)?;
         let changes = variation.overrides.iter().cloned();
+        let request = Request {
+            path,
+            folder: beside(path),
+            workload: variation.workload.as_ref(),
+            programs,
+            from: "experiment",
+        };
         let given = changes.map(RawOverride::of_entry).collect();
-        let workload = variation.workload.as_ref();
-        let given = ("experiment", given);
-        let problems = Diagnostics::new();
-        Self::of_tree(
-            (path, beside(path)),
-            node,
-            (workload, programs),
-            given,
-            &files,
-            problems,
-        )
+        Self::of_tree(request, node, given, &files, Diagnostics::new())
     }
 
-    /// Creates the scenario of `node` at `path`, with paths relative to `folder`. A given
-    /// `workload` replaces its own, and its program may be one of `programs`. The `given` overrides
-    /// come from the source `from`.
+    /// Creates the requested scenario from its tree `node` and the given overrides.
     fn of_tree(
-        (path, folder): (&Path, &Path),
+        request: Request<'_>,
         mut node: Node,
-        (workload, programs): (Option<&Placed<PathBuf>>, Option<&SharedPrograms>),
-        (from, given): (&'static str, Vec<RawOverride>),
+        given: Vec<RawOverride>,
         files: &Files,
         mut problems: Diagnostics,
     ) -> Result<Self, Diagnostics> {
+        let Request {
+            path,
+            folder,
+            workload,
+            from,
+            ..
+        } = request;
         let text = node.span.source.text().to_owned();
         if let (Some(_), Kind::Struct(Struct { fields, .. })) = (workload, &mut node.kind) {
             // The size of a workload that is not used, or a trace that is not.
@@ -428,40 +465,14 @@ impl Scenario {
             overrides.globals.set(&mut system, &mut problems);
             Some((node, system, parts))
         });
-        let work = named.and_then(|named| match named {
-            Named::Workload(name) => {
-                let work_path = match workload {
-                    None => folder.join(&name.value),
-                    Some(_) => name.value.clone(),
-                };
-                let read = read_named(&work_path, &name, &["Workload"], files);
-                let node = problems.take(read)?;
-                let (folder, changes) = (beside(&work_path), &overrides.workload);
-                let read = || {
-                    let (files, references) = (files.at(folder), standard_references());
-                    HostProgram::from_node(&node, &files, size.as_ref(), changes, &references)
-                };
-                let program = match programs {
-                    None => read().map(Arc::new),
-                    Some(programs) => {
-                        let size = size.as_ref().map(|size| &size.value);
-                        programs.get(&work_path, size, changes, read)
-                    }
-                };
-                let program = problems.take(program)?;
-                Some((work_path, Work::Workload(program)))
-            }
-            Named::Trace(name) => {
-                if let Some(set) = overrides.workload.keys().next() {
-                    problems.push(name.error(format!(
-                        "`workload.{set}` is set, but a trace has no parameters"
-                    )));
-                }
-                let work_path = folder.join(&name.value);
-                let read = Recording::open(&work_path, &name, files.ledger());
-                let recording = problems.take(read.map_err(Diagnostics::from))?;
-                Some((work_path, Work::Trace(recording)))
-            }
+        let work = named.and_then(|named| {
+            request.work(
+                named,
+                size.as_ref(),
+                &overrides.workload,
+                files,
+                &mut problems,
+            )
         });
         if let (Some(region), Some((_, work))) = (&region, &work) {
             region.check_names(&work.kernel_names(&file.emulation), &mut problems);
@@ -477,31 +488,39 @@ impl Scenario {
                 Some(measure),
                 Some(taps),
             ) if !problems.has_errors() => Ok(Self {
-                path: path.to_owned(),
-                text,
+                paths: ScenarioPaths {
+                    scenario: path.to_owned(),
+                    system: system_path,
+                    system_parts,
+                    work: work_path,
+                    energy: energy_path,
+                },
+                stated: StatedScenario {
+                    text,
+                    given: vec![path.display().to_string()],
+                    sets: Vec::new(),
+                    applied,
+                    tree: node,
+                    system_tree,
+                },
                 summary: file.summary,
-                system_path,
-                system_parts,
-                work_path,
-                energy_path,
                 size: size.map(|size| size.value),
                 seed: file.seed,
                 limits,
                 emulation: file.emulation,
-                energy,
-                checks: file.checks,
-                measure,
-                taps,
+                observation: Observation {
+                    checks: file.checks,
+                    measure,
+                    taps,
+                    energy,
+                },
                 region,
-                profile,
-                locality,
-                work_groups,
-                given: vec![path.display().to_string()],
-                sets: Vec::new(),
-                applied,
+                analyses: ProgramAnalyses {
+                    profile,
+                    locality,
+                    work_groups,
+                },
                 ledger: files.ledger().clone(),
-                system_tree,
-                tree: node,
                 system,
                 work,
                 overrides: overrides.instances,
@@ -512,28 +531,19 @@ impl Scenario {
 
     /// True if its runs need the reuse profile of their program.
     pub fn needs_profile(&self) -> bool {
-        let needs = |profile: &Profile| profile.path().is_none();
-        self.profile.as_ref().is_some_and(needs)
+        self.analyses.needs_profile()
     }
 
     /// True if its runs need the locality plan of their program.
     pub fn needs_locality(&self) -> bool {
-        let needs = |locality: &Locality| locality.path().is_none();
-        self.locality.as_ref().is_some_and(needs)
+        self.analyses.needs_locality()
     }
 
     /// Returns every file that was read: the scenario, the files it names, and the files those
     /// name.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
-        [&self.path, &self.system_path, &self.work_path]
-            .into_iter()
-            .chain(&self.system_parts)
-            .chain(&self.energy_path)
-            .chain(self.profile.as_ref().and_then(Profile::path))
-            .chain(self.locality.as_ref().and_then(Locality::path))
-            .chain(self.work_groups.as_ref().map(|known| &known.path))
-            .chain(self.work.files_read())
-            .map(PathBuf::as_path)
+        let of_work = self.work.files_read().iter().map(PathBuf::as_path);
+        self.paths.all().chain(self.analyses.files()).chain(of_work)
     }
 }
 

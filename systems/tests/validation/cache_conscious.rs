@@ -84,7 +84,7 @@ fn same(a: &Simulated, b: &Simulated, how: &dyn std::fmt::Debug) {
     for (x, y) in a.statistics.iter().zip(b.statistics.iter()) {
         assert_eq!(x, y, "{how:?}");
     }
-    for (x, y) in a.activity.iter().zip(&b.activity) {
+    for (x, y) in a.activity.instances.iter().zip(&b.activity.instances) {
         assert_eq!(x, y, "{how:?}");
     }
     assert_eq!(a, b, "{how:?}");

@@ -56,7 +56,7 @@ pub(crate) fn measure(path: &str, sets: &[String]) -> Result<String, String> {
         instructions / simulation,
         simulated.cycles as f64 / simulation,
         machine.system().simulation.evaluations() as f64 / instructions,
-        simulated.messages as f64 / instructions,
+        simulated.activity.messages as f64 / instructions,
     ))
 }
 
