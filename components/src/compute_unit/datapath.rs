@@ -305,17 +305,26 @@ impl Datapath {
     }
 
     /// Memory writes the registers of an instruction. Returns true if that ends a wait for memory.
+    #[inline(always)]
     pub(crate) fn write_back<V: Variant>(
         &mut self,
         slot: usize,
         instruction: u32,
         now: Cycle,
     ) -> bool {
+        if V::WATCHED && self.load_waits.is_some() {
+            return self.write_back_measured(slot, instruction, now);
+        }
         let (decoded, wheel) = (&self.config.decoded, &mut self.pipes.wheel);
         let wavefronts = &mut self.wavefronts;
-        if !V::WATCHED || self.load_waits.is_none() {
-            return wavefronts.write_back(slot, instruction, decoded, wheel, now);
-        }
+        wavefronts.write_back(slot, instruction, decoded, wheel, now)
+    }
+
+    /// Like [`write_back`](Self::write_back), with the meter of waits.
+    #[inline(never)]
+    fn write_back_measured(&mut self, slot: usize, instruction: u32, now: Cycle) -> bool {
+        let (decoded, wheel) = (&self.config.decoded, &mut self.pipes.wheel);
+        let wavefronts = &mut self.wavefronts;
         let others = wavefronts.others_of_wait(slot, instruction, decoded);
         let has_ended = wavefronts.write_back(slot, instruction, decoded, wheel, now);
         if let Some(others) = others {
@@ -326,7 +335,6 @@ impl Datapath {
 
     /// Tells the meter of waits of a value for which a wavefront has waited. Its operands from
     /// within the unit are there from cycle `others` on.
-    #[inline(never)]
     fn note_answer(&mut self, slot: usize, instruction: u32, others: Cycle, now: Cycle) {
         let masks = self.wavefronts.masks();
         let Some(waits) = &mut self.load_waits else {

@@ -90,21 +90,28 @@ impl ComputeUnit {
     }
 
     /// Takes every answer at the read-only ports. Returns true if there was one.
+    #[inline(always)]
     pub(super) fn take_readonly_responses<V: Variant>(
         &mut self,
         ctx: &mut Context<'_>,
         now: Cycle,
     ) -> bool {
         let mut came = false;
-        while let Some(received) = self.datapath.memory.readonly.receive(ctx) {
+        while self.datapath.memory.readonly.has_answer(ctx) {
             came = true;
-            match received {
-                Ok(Some(load)) => self.complete_readonly::<V>(&load, now),
-                Ok(None) => {}
-                Err(message) => self.datapath.fail(message),
-            }
+            self.take_readonly_response::<V>(ctx, now);
         }
         came
+    }
+
+    /// Takes an answer at a read-only port.
+    #[inline(never)]
+    fn take_readonly_response<V: Variant>(&mut self, ctx: &mut Context<'_>, now: Cycle) {
+        match self.datapath.memory.readonly.receive(ctx) {
+            Some(Ok(Some(load))) => self.complete_readonly::<V>(&load, now),
+            Some(Ok(None)) | None => {}
+            Some(Err(message)) => self.datapath.fail(message),
+        }
     }
 
     /// Completes a load at a read-only port.

@@ -60,6 +60,7 @@ impl ComputeUnit {
     }
 
     /// Takes all fetched instructions that have arrived.
+    #[inline(never)]
     fn take_instructions<V: Variant>(&mut self, ctx: &mut Context<'_>, now: Cycle) {
         let datapath = &mut self.datapath;
         while let Some(received) = datapath.fetch.receive(ctx, now) {

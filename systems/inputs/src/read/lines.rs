@@ -244,17 +244,18 @@ impl<'a> Words<'a> {
         let text = self.line.text;
         let rest = &text[self.next..];
         let begin = self.next + rest.iter().position(|byte| !is_blank(*byte))?;
-        let mut value = 0;
-        for (at, byte) in text.iter().enumerate().skip(begin) {
-            match byte {
-                b'0'..=b'9' if at < begin + SHORT_DIGITS => {
-                    value = 10 * value + u32::from(byte - b'0');
-                }
-                byte if is_blank(*byte) => return Some((value, at)),
-                _ => return None,
+        let word = &text[begin..];
+        let (mut value, mut length) = (0, 0);
+        for byte in &word[..word.len().min(SHORT_DIGITS)] {
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 {
+                break;
             }
+            value = 10 * value + u32::from(digit);
+            length += 1;
         }
-        Some((value, text.len()))
+        let ends = word.get(length).is_none_or(|byte| is_blank(*byte));
+        ends.then_some((value, begin + length))
     }
 
     /// Parses a weight: a whole number, possibly written as a decimal fraction. Another number is
@@ -360,7 +361,7 @@ impl<'a> Word<'a> {
 /// the bytes taken.
 fn take_line(text: &[u8], line: &mut Vec<u8>) -> Option<usize> {
     let text = &text[..text.len().min(MAX_LINE_BYTES)];
-    let length = text.iter().position(|byte| *byte == b'\n')?;
+    let length = memchr::memchr(b'\n', text)?;
     line.extend_from_slice(&text[..length]);
     Some(length + 1)
 }

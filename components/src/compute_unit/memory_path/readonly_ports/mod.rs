@@ -233,6 +233,15 @@ impl ReadonlyPorts {
         }
     }
 
+    /// Returns true if an answer can be taken.
+    #[inline]
+    pub(crate) fn has_answer(&self, ctx: &Context<'_>) -> bool {
+        self.0.iter().any(|port| {
+            let queue = port.queue.as_deref();
+            queue.is_some_and(|queue| queue.has_answer(ctx, &port.port))
+        })
+    }
+
     /// Takes an answer, if one can be taken; the load when it was the last that it waited for.
     ///
     /// # Errors

@@ -143,6 +143,13 @@ impl ReadonlyQueue {
         });
     }
 
+    /// Returns true if an answer can be taken from the port, or is the next in order.
+    #[inline]
+    pub(super) fn has_answer(&self, ctx: &Context<'_>, port: &MemMaster) -> bool {
+        let in_order = self.reorder.as_ref().is_some_and(ReorderQueue::has_next);
+        in_order || port.response.peek(ctx).is_some()
+    }
+
     /// Takes an answer, if one can be taken; the load when it was the last that it waited for.
     ///
     /// # Errors

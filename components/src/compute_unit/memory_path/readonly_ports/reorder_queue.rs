@@ -34,6 +34,11 @@ impl ReorderQueue {
         Ok(())
     }
 
+    /// Returns true if the response to the oldest request has arrived.
+    pub(crate) fn has_next(&self) -> bool {
+        self.0.front().is_some_and(|(_, answer)| answer.is_some())
+    }
+
     /// Removes and returns the response to the oldest request, if it has arrived.
     pub(crate) fn next(&mut self) -> Option<MemResponse> {
         let (_, answer) = self.0.pop_front_if(|(_, answer)| answer.is_some())?;
