@@ -46,13 +46,13 @@ pub(super) fn table(found: &[Found]) -> String {
                 found.map(|found| &found.sectors),
             ];
             let costs = costs.map(|cost| costs_of(cost.ok())).concat();
-            let costs = [&costs[..], &costs_of(None)].concat();
+            let numbers = [&reuse[..], &costs, &costs_of(None)].concat();
             row(
                 &mut table,
                 of,
                 reference,
                 "global",
-                (&reuse, &costs),
+                &numbers,
                 &of.words[at],
                 found.err(),
             );
@@ -60,13 +60,13 @@ pub(super) fn table(found: &[Found]) -> String {
         for (at, reference) in of.analysis.local.iter().enumerate() {
             let found = of.conflicts[at].as_ref();
             let costs = [None, None, found.ok()].map(costs_of).concat();
-            let reuse = [const { String::new() }; 3];
+            let numbers = [vec![String::new(); 3], costs].concat();
             row(
                 &mut table,
                 of,
                 reference,
                 "local",
-                (&reuse, &costs),
+                &numbers,
                 &of.local_words[at],
                 found.err(),
             );
@@ -80,7 +80,7 @@ fn row(
     of: &Found,
     reference: &Reference,
     memory: &str,
-    (reuse, costs): (&[String], &[String]),
+    numbers: &[String],
     words: &[String],
     failed: Option<&Cause>,
 ) {
@@ -97,7 +97,7 @@ fn row(
         reference.exactness.name().to_owned(),
     ];
     let last = [words.join(" or "), cause.unwrap_or_default()];
-    table.row([&first[..], reuse, costs, &last].concat());
+    table.row([&first[..], numbers, &last].concat());
 }
 
 /// Returns the least, mean and greatest cost; empty where it is not known.
