@@ -1,7 +1,7 @@
 //! `warpweave ptx`: lists the kernels of a PTX file and its unsupported features.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use warpweave_files::{Budget, Input, Ledger, ReadError};
@@ -20,12 +20,15 @@ pub(crate) struct Arguments {
     entry: Option<String>,
 }
 
-pub(crate) fn ptx(arguments: &Arguments, budget: &Budget) -> CommandResult {
-    let name = arguments.file.display().to_string();
+/// Reads the PTX module of a file, whose text and tables are charged to the ledger.
+///
+/// # Errors
+/// Fails if the file cannot be read or is no PTX, or if the budget does not hold it.
+pub(crate) fn read_module(file: &Path, ledger: &Ledger) -> Result<Module, Failure> {
+    let name = file.display().to_string();
     let refused = |error: &dyn std::fmt::Display| Failure::InputText(format!("{name}: {error}"));
-    let input = Input::open(&arguments.file).map_err(|error| refused(&error))?;
-    let ledger = Ledger::new(budget);
-    let text = input.read_text(&ledger);
+    let input = Input::open(file).map_err(|error| refused(&error))?;
+    let text = input.read_text(ledger);
     let text = text.map_err(|error| match error {
         ReadError::OverBudget(error) => Diagnostic::from(error).into(),
         ReadError::Io(error) => refused(&error),
@@ -33,7 +36,13 @@ pub(crate) fn ptx(arguments: &Arguments, budget: &Budget) -> CommandResult {
     let tables = ledger.charge(&name, Module::parse_bytes(&text));
     tables.map_err(|error| Failure::from(Diagnostic::from(error)))?;
     let module = Module::parse(&name, &text);
-    let module = module.map_err(|errors| Failure::InputText(errors.to_string()))?;
+    module.map_err(|errors| Failure::InputText(errors.to_string()))
+}
+
+pub(crate) fn ptx(arguments: &Arguments, budget: &Budget) -> CommandResult {
+    let name = arguments.file.display().to_string();
+    let ledger = Ledger::new(budget);
+    let module = read_module(&arguments.file, &ledger)?;
     if let Some(entry) = &arguments.entry {
         let names = module.kernels().iter().map(Kernel::name);
         let names = names.chain(module.refused().iter().map(|kernel| kernel.name.as_str()));

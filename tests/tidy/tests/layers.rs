@@ -98,8 +98,8 @@ const LAYERS: [(&str, &str); 24] = [
     (
         "tools/cli",
         "outcome host memory progress fields stub policies recordings arguments stats drive \
-         emulation results check_program run accesses affine mapping analyze validate bench check \
-         compare conform describe diff slurm experiment list new probe ptx sweep system timeline \
+         emulation results check_program run accesses ptx affine mapping analyze validate bench check \
+         compare conform describe diff slurm experiment list new probe sweep system timeline \
          trace cli",
     ),
 ];

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use warpweave_files::{Budget, Input, Ledger, ReadError};
-use warpweave_params::{Diagnostic, name_hint};
+use warpweave_files::{Budget, Ledger};
+use warpweave_params::name_hint;
 use warpweave_ptx::{DEVICE_BASE, Kernel, Module, Parameter, allocation_bytes, check_shape};
 use warpweave_trace::Allocation;
 
 use super::found::Group;
 use super::options::Arguments;
 use crate::outcome::Failure;
+use crate::ptx::read_module;
 
 /// Makes a launch of a PTX file from the command line.
 pub(super) fn of_ptx(
@@ -21,16 +22,7 @@ pub(super) fn of_ptx(
     if !arguments.sets.is_empty() {
         return Err(refused(&"--set is for scenarios"));
     }
-    let input = Input::open(&arguments.file).map_err(|error| refused(&error))?;
-    let ledger = Ledger::new(budget);
-    let text = input.read_text(&ledger).map_err(|error| match error {
-        ReadError::OverBudget(error) => Diagnostic::from(error).into(),
-        ReadError::Io(error) => refused(&error),
-    })?;
-    let tables = ledger.charge(&name, Module::parse_bytes(&text));
-    tables.map_err(|error| Failure::from(Diagnostic::from(error)))?;
-    let module = Module::parse(&name, &text);
-    let module = module.map_err(|errors| Failure::InputText(errors.to_string()))?;
+    let module = read_module(&arguments.file, &Ledger::new(budget))?;
     let kernel = chosen(&module, arguments.kernel.as_deref(), &name)?;
     let missing = |flag: &str, example: &str| {
         let name = kernel.name();

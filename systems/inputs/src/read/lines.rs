@@ -361,7 +361,7 @@ impl<'a> Word<'a> {
 /// the bytes taken.
 fn take_line(text: &[u8], line: &mut Vec<u8>) -> Option<usize> {
     let text = &text[..text.len().min(MAX_LINE_BYTES)];
-    let length = memchr::memchr(b'\n', text)?;
+    let length = text.iter().position(|byte| *byte == b'\n')?;
     line.extend_from_slice(&text[..length]);
     Some(length + 1)
 }
