@@ -39,6 +39,7 @@ mod optional_tool;
 mod outputs;
 mod own_kernel;
 mod packaging;
+mod placed;
 mod prefetching;
 mod probe;
 mod read_caches;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use warpweave_framework::{Facts, Origin, Stated, Unfit};
-use warpweave_trace::KernelTrace;
+use warpweave_trace::{KernelTrace, Place};
 
 use crate::memory::AtomicService;
 use crate::occupancy::WorkGroupNeeds;
@@ -33,30 +33,31 @@ pub struct LaunchDemand {
 
 /// Selection of launches that differ in the resources of their work-groups.
 #[derive(Debug, Default)]
-pub struct DistinctLaunches(BTreeSet<(String, u32, u32, u64, u32)>);
+pub struct DistinctLaunches(BTreeSet<(String, [u64; 4], Option<Place>)>);
 
 impl DistinctLaunches {
-    /// Returns true if no earlier launch has this kernel and these resources. A cooperative launch
-    /// also needs room for its whole grid.
+    /// Returns true if no earlier launch has this kernel, these resources and this placement. A
+    /// cooperative or placed launch also needs room for its whole grid.
     pub fn is_new(&mut self, launch: &KernelTrace) -> bool {
         let WorkGroupNeeds {
             wavefronts,
             registers_per_thread,
             local_bytes,
         } = WorkGroupNeeds::of(launch);
-        let together = if launch.is_cooperative() {
+        let place = launch.place();
+        let together = if launch.is_cooperative() || place.is_some() {
             launch.work_groups()
         } else {
             0
         };
         let name = launch.code.name.clone();
-        (self.0).insert((
-            name,
-            wavefronts,
-            registers_per_thread,
+        let numbers = [
+            wavefronts.into(),
+            registers_per_thread.into(),
             local_bytes,
-            together,
-        ))
+            together.into(),
+        ];
+        (self.0).insert((name, numbers, place))
     }
 }
 

@@ -107,6 +107,9 @@ fn describe(kernel: &Kernel, text: &mut String) {
     if code.instructions.iter().any(|i| i.class == Class::Launch) {
         text.push_str("  launches kernels from the device\n");
     }
+    if kernel.asks_place() {
+        text.push_str("  asks where it runs: its launches state `place`\n");
+    }
 }
 
 fn describe_refused(kernel: &RefusedKernel, text: &mut String) {

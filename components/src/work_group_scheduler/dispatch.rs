@@ -8,7 +8,7 @@ use warpweave_framework::{Context, Id, State, Statistics, Waits};
 
 use super::accounting::{Accounting, Activity};
 use super::dispatch_ports::DispatchPorts;
-use super::machine::{Kernel, Machine, Running};
+use super::machine::{Kernel, Machine, Running, Started};
 use super::queue_memory::{Pending, QueueMemory};
 use super::{Placement, PlacementChoice, PlacementPolicy, QueueAccess};
 use crate::kernel_times::{KernelTimes, Moment};
@@ -121,11 +121,11 @@ impl Dispatcher {
             let stalled = if self.waiting.is_empty() {
                 Activity::NoWork
             } else {
-                match self.next_placement(ctx, machine, units, memory, accounting) {
-                    Ok(placement) => {
-                        self.place(ctx, placement, machine, units, accounting);
-                        continue;
-                    }
+                let next = self.next_placement(ctx, machine, units, memory, accounting);
+                let placed = next
+                    .and_then(|placement| self.place(ctx, placement, machine, units, accounting));
+                match placed {
+                    Ok(()) => continue,
                     Err(stalled) => stalled,
                 }
             };
@@ -179,18 +179,8 @@ impl Dispatcher {
         let mut sendable = |unit| units.can_send(ctx, unit as usize);
         match self.policy.choose(machine, &mut sendable) {
             PlacementChoice::Place(placement) => {
-                machine.check(placement).map_err(|problem| {
-                    let Placement {
-                        kernel,
-                        work_group,
-                        unit,
-                    } = placement;
-                    ctx.fail(format!(
-                        "the placement {} put work-group {work_group} of kernel {kernel} on unit {unit}: {problem}",
-                        self.policy_name
-                    ));
-                    Activity::HeldBack
-                })?;
+                let checked = machine.check(placement);
+                checked.map_err(|problem| self.refuse(ctx, placement, &problem))?;
                 Ok(placement)
             }
             PlacementChoice::UnitBusy => Err(Activity::UnitBusy),
@@ -200,6 +190,20 @@ impl Dispatcher {
                 Err(oldest.map_or(Activity::NoWork, |oldest| Activity::full(oldest.limiter())))
             }
         }
+    }
+
+    /// Fails the run because of a placement of the policy.
+    fn refuse(&self, ctx: &mut Context<'_>, placement: Placement, problem: &str) -> Activity {
+        let Placement {
+            kernel,
+            work_group,
+            unit,
+        } = placement;
+        ctx.fail(format!(
+            "the placement {} put work-group {work_group} of kernel {kernel} on unit {unit}: {problem}",
+            self.policy_name
+        ));
+        Activity::HeldBack
     }
 
     /// Starts the accesses that a placement needs.
@@ -221,7 +225,8 @@ impl Dispatcher {
         }
     }
 
-    /// Sends a work-group to its unit and updates the accounts.
+    /// Sends a work-group to its unit and updates the accounts. Fails the run if a placed launch has
+    /// no context for it.
     fn place(
         &mut self,
         ctx: &mut Context<'_>,
@@ -229,7 +234,7 @@ impl Dispatcher {
         machine: &mut Machine,
         units: &mut DispatchPorts,
         accounting: &mut Accounting,
-    ) {
+    ) -> Result<(), Activity> {
         let key = machine.key_of(placement.kernel);
         let key = key.expect("a placement is checked when chosen");
         let unit = placement.unit as usize;
@@ -239,6 +244,9 @@ impl Dispatcher {
             work_groups,
             ..
         } = machine.kernels()[key];
+        let started = machine.place(key, placement);
+        let Started { slot, body } =
+            started.map_err(|problem| self.refuse(ctx, placement, &problem))?;
         if unplaced == work_groups
             && let Some(times) = &self.times
         {
@@ -246,8 +254,8 @@ impl Dispatcher {
         }
         let start = Dispatch::Start {
             kernel: placement.kernel,
-            work_group: placement.work_group,
-            slot: machine.place(key, placement),
+            work_group: body,
+            slot,
             hint,
         };
         units.send(ctx, unit, start);
@@ -258,6 +266,7 @@ impl Dispatcher {
             self.policy.all_placed(placement.kernel, machine);
         }
         self.policy.changed(placement.unit, machine);
+        Ok(())
     }
 
     /// Returns the kernels with undispatched work-groups, oldest first.

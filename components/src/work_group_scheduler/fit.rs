@@ -31,13 +31,14 @@ impl WorkGroupScheduler {
         let needs = WorkGroupNeeds::of(launch);
         let held = (self.machine).holds(launch, &needs, || format!("kernel `{name}`"));
         held.map_err(|Misfit { limiter, message }| {
-            let field = field_of(limiter);
-            Unfit::at(format!("unit.{field}"), message)
-                .beside(
+            let unfit = match limiter.map(field_of) {
+                None => Unfit::at("units_per_cluster", message),
+                Some(field) => Unfit::at(format!("unit.{field}"), message).beside(
                     "each unit has what is stated here",
                     self.said.place_of(field),
-                )
-                .beside_origin(here(), *origin)
+                ),
+            };
+            unfit.beside_origin(here(), *origin)
         })?;
         let ready = KernelReady {
             kernel: 0,

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use fixedbitset::FixedBitSet;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, Id, IdTable, State};
-use warpweave_trace::{Attribute, KernelTrace, Parent, Program};
+use warpweave_trace::{Attribute, KernelTrace, Parent, Place, Program};
 
+use super::bodies::Bodies;
 use super::unit::Unit;
 use super::{Placement, PlacementSite};
 use crate::launch::KernelReady;
@@ -117,6 +118,8 @@ pub(super) struct Running {
     placed: FixedBitSet,
     pub(super) unplaced: u32,
     uncompleted: u32,
+    /// Contexts of a placed launch; `None` if work-groups execute what their number says.
+    bodies: Option<Box<Bodies>>,
 }
 
 /// Placeholder limits until the units have published theirs.
@@ -133,12 +136,34 @@ impl Running {
     pub(super) fn limiter(&self) -> Limiter {
         self.per_unit.limiter
     }
+
+    /// Returns the number by which the policy knows the work-group that executes a body.
+    fn placed_as(&self, body: u32) -> u32 {
+        let bodies = self.bodies.as_ref();
+        bodies.map_or(body, |bodies| bodies.placed_as(body))
+    }
+}
+
+/// A work-group that has just been placed: its slot on the unit, and what it executes there.
+pub(super) struct Started {
+    pub(super) slot: u16,
+    /// Number of the work-group in the trace.
+    pub(super) body: u32,
+}
+
+/// A work-group that has just ended.
+pub(super) struct Ended {
+    pub(super) kernel: Id,
+    /// Number by which the policy knows it.
+    pub(super) work_group: u32,
+    /// True if it was the last one of its kernel.
+    pub(super) is_last: bool,
 }
 
 /// Reason why a launch can never run on the machine.
 pub(super) struct Misfit {
-    /// Resource of a unit that is too small.
-    pub(super) limiter: Limiter,
+    /// Resource of a unit that decides; `None` if the number of units does.
+    pub(super) limiter: Option<Limiter>,
     pub(super) message: String,
 }
 
@@ -191,8 +216,8 @@ impl Machine {
     pub fn residents(&self, unit: u32) -> impl Iterator<Item = (u32, u32)> {
         let unit = self.units.get(unit as usize).into_iter();
         unit.flat_map(Unit::residents).map(|resident| {
-            let number = self.kernels[resident.kernel].ready.kernel;
-            (number, resident.work_group)
+            let running = &self.kernels[resident.kernel];
+            (running.ready.kernel, running.placed_as(resident.body))
         })
     }
 
@@ -229,15 +254,19 @@ impl Machine {
     /// them fit a unit.
     ///
     /// # Errors
-    /// Fails if the kernel does not exist or its work-groups never fit.
+    /// Fails if the kernel does not exist, or its work-groups never fit or not as it is placed.
     pub(super) fn shape_of(&self, kernel: u32) -> Result<(u32, u32), String> {
         let trace = self.program.kernels.get(kernel as usize);
         let trace = trace.ok_or_else(|| format!("the program has no kernel {kernel}"))?;
         let needs = self.needs[kernel as usize];
-        match self.limits.occupancy(&needs).work_groups {
-            0 => Err(self.never_fits(&numbered(kernel, trace), &needs)),
-            per_unit => Ok((trace.work_groups(), per_unit)),
+        let who = || numbered(kernel, trace);
+        let per_unit = self.limits.occupancy(&needs);
+        if per_unit.work_groups == 0 {
+            return Err(self.never_fits(&who(), &needs));
         }
+        self.holds_place(trace, per_unit, who)
+            .map_err(|misfit| misfit.message)?;
+        Ok((trace.work_groups(), per_unit.work_groups))
     }
 
     pub(super) fn key_of(&self, kernel: u32) -> Option<Id> {
@@ -294,11 +323,12 @@ impl Machine {
             placed: FixedBitSet::with_capacity(work_groups as usize),
             unplaced: work_groups,
             uncompleted: work_groups,
+            bodies: trace.place().map(|place| Box::new(Bodies::new(place))),
         }))
     }
 
-    /// Checks that a launch can run: a unit holds a work-group of it, and all units together hold
-    /// a whole cooperative one. `who` names it.
+    /// Checks that a launch can run: a unit holds a work-group of it, all units together hold a
+    /// whole cooperative one, and a placed one is placed as they hold it. `who` names it.
     ///
     /// # Errors
     /// Returns the reason why it can never run.
@@ -308,10 +338,12 @@ impl Machine {
         needs: &WorkGroupNeeds,
         who: impl Fn() -> String,
     ) -> Result<(), Misfit> {
+        let per_unit = self.limits.occupancy(needs);
         let Occupancy {
             work_groups: each,
             limiter,
-        } = self.limits.occupancy(needs);
+        } = per_unit;
+        let limiter = Some(limiter);
         if each == 0 {
             return Err(Misfit {
                 limiter,
@@ -327,7 +359,48 @@ impl Machine {
             );
             return Err(Misfit { limiter, message });
         }
-        Ok(())
+        self.holds_place(launch, per_unit, who)
+    }
+
+    /// Checks that a placed launch is placed on all units, with as many work-groups as they hold.
+    fn holds_place(
+        &self,
+        launch: &KernelTrace,
+        per_unit: Occupancy,
+        who: impl Fn() -> String,
+    ) -> Result<(), Misfit> {
+        let Some(place) = launch.place() else {
+            return Ok(());
+        };
+        let Place {
+            units, contexts, ..
+        } = place;
+        let Occupancy {
+            work_groups: each,
+            limiter,
+        } = per_unit;
+        let (all, groups) = (self.site.units(), launch.work_groups());
+        let (limiter, problem) = if units != all {
+            let problem = format!(
+                "is placed on {units} units, but the machine has {all}; set `units` of its `place` to {all}"
+            );
+            (None, problem)
+        } else if contexts != each {
+            let problem = format!(
+                "is placed with {contexts} contexts on each unit, but a unit holds {each} of its work-groups, limited by {limiter:?}; set `contexts` of its `place` to {each}"
+            );
+            (Some(limiter), problem)
+        } else if place.work_groups() != u64::from(groups) {
+            let problem = format!(
+                "has {groups} work-groups, but is placed on {units} units with {contexts} contexts each; launch {} work-groups",
+                place.work_groups()
+            );
+            (None, problem)
+        } else {
+            return Ok(());
+        };
+        let message = format!("{} {problem}", who());
+        Err(Misfit { limiter, message })
     }
 
     fn never_fits(&self, who: &str, needs: &WorkGroupNeeds) -> String {
@@ -372,29 +445,48 @@ impl Machine {
         Ok(())
     }
 
-    /// Allocates the resources of a work-group and returns its slot. The placement must have been
-    /// checked.
-    pub(super) fn place(&mut self, key: Id, placement: Placement) -> u16 {
+    /// Allocates the resources of a work-group, and returns its slot and what it executes. The
+    /// placement must have been checked.
+    ///
+    /// # Errors
+    /// Returns the reason why the unit has no context for a work-group of a placed launch.
+    pub(super) fn place(&mut self, key: Id, placement: Placement) -> Result<Started, String> {
+        let Placement {
+            unit, work_group, ..
+        } = placement;
         let running = &mut self.kernels[key];
-        running.placed.insert(placement.work_group as usize);
+        let account = &mut self.units[unit as usize];
+        let body = match &mut running.bodies {
+            None => work_group,
+            Some(bodies) => bodies.take(unit, account.next_slot(), work_group)?,
+        };
+        running.placed.insert(work_group as usize);
         running.unplaced -= 1;
-        let unit = &mut self.units[placement.unit as usize];
-        unit.start(&self.limits, &running.needs, key, placement.work_group)
+        let slot = account.start(&self.limits, &running.needs, key, body);
+        Ok(Started { slot, body })
     }
 
-    /// Ends a work-group. Returns its kernel, and true if this was the last one of it. `None` if it
-    /// does not run in this slot.
-    pub(super) fn end(&mut self, ended: Placement, slot: u16) -> Option<(Id, bool)> {
+    /// Ends the work-group that executes the body `ended.work_group`. Returns `None` if it does not
+    /// run in this slot.
+    pub(super) fn end(&mut self, ended: Placement, slot: u16) -> Option<Ended> {
         let unit = self.units.get_mut(ended.unit as usize)?;
         let resident = unit.resident_in(slot)?;
         let key = resident.kernel;
         let running = &mut self.kernels[key];
-        if running.ready.kernel != ended.kernel || resident.work_group != ended.work_group {
+        if running.ready.kernel != ended.kernel || resident.body != ended.work_group {
             return None;
         }
         unit.end(slot);
         running.uncompleted -= 1;
-        Some((key, running.uncompleted == 0))
+        let is_last = running.uncompleted == 0;
+        if is_last && let Some(bodies) = &running.bodies {
+            debug_assert!(bodies.all_taken(), "as many bodies as work-groups");
+        }
+        Some(Ended {
+            kernel: key,
+            work_group: running.placed_as(ended.work_group),
+            is_last,
+        })
     }
 
     /// Removes a kernel that is done.

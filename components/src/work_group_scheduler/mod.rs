@@ -17,6 +17,11 @@
 //! kernels. The kernel is done when all have replied. With `FamilyEnd` this applies to the kernel
 //! that ends last in the family of one host launch.
 //!
+//! Work-groups of a placed launch ask where they run, and not for their number. Each executes the
+//! work-group of the trace that belongs to its unit and context: its slot, or the count of earlier
+//! ones on the unit. Build and run fail unless the launch is placed on all units with as many
+//! contexts as each holds, and every context is taken once.
+//!
 //! A kernel of a cooperative launch begins when all its work-groups fit at once. Later kernels wait
 //! until they are placed. If they never fit, the run fails with the numbers.
 //!
@@ -25,6 +30,7 @@
 //! ```text
 //!   mod.rs                the order of steps in a cycle
 //!   machine.rs unit.rs    kernels and resources of units, which policies may query
+//!   bodies.rs             what the work-groups of a placed launch execute
 //!   dispatch.rs           queries the policy and places work-groups
 //!   dispatch_ports.rs     ports to the units
 //!   queue_memory.rs       accesses to work-group queues in memory
@@ -84,6 +90,7 @@
 //! different resources.
 
 mod accounting;
+mod bodies;
 mod candidates;
 mod dispatch;
 mod dispatch_ports;
@@ -125,7 +132,7 @@ use self::dispatch_ports::DispatchPorts;
 use self::functional::Replaying;
 use self::kernel_ends::KernelEnds;
 pub use self::limits::StatedLimits;
-use self::machine::Running;
+use self::machine::{Ended, Running};
 pub use self::machine::{Kernel, Machine};
 pub use self::oldest_first::{Assignment, OldestFirst, OneKernelPolicy};
 pub use self::placement::{Placement, PlacementSite};
@@ -384,13 +391,22 @@ impl WorkGroupScheduler {
 
     /// Handles the end of a work-group. Returns false if no such work-group exists.
     fn complete(&mut self, ctx: &mut Context<'_>, ended: Placement, slot: u16) -> bool {
-        let Some((key, last)) = self.machine.end(ended, slot) else {
+        let Some(Ended {
+            kernel,
+            work_group,
+            is_last,
+        }) = self.machine.end(ended, slot)
+        else {
             return false;
         };
+        let ended = Placement {
+            work_group,
+            ..ended
+        };
         self.accounting.completed(ctx.cycle());
-        self.dispatcher.ended(ended, last, &self.machine);
-        if last {
-            self.ends.begin(key, &self.machine, &self.units);
+        self.dispatcher.ended(ended, is_last, &self.machine);
+        if is_last {
+            self.ends.begin(kernel, &self.machine, &self.units);
         }
         true
     }

@@ -26,7 +26,8 @@ pub(super) struct Unit {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Resident {
     pub(super) kernel: Id,
-    pub(super) work_group: u32,
+    /// Number of the work-group in the trace.
+    pub(super) body: u32,
     wavefronts: u32,
     local_bytes: u64,
     /// Number of registers taken from each partition.
@@ -69,7 +70,12 @@ impl Unit {
         slots.min(by_wavefronts).min(by_local).min(by_registers) as u32
     }
 
-    /// Allocates the resources of a work-group and returns its slot, the lowest free one.
+    /// Returns the slot that the next work-group takes, the lowest free one.
+    pub(super) fn next_slot(&self) -> u16 {
+        self.free_slots.trailing_zeros() as u16
+    }
+
+    /// Allocates the resources of a work-group and returns its slot ([`Unit::next_slot`]).
     ///
     /// # Panics
     /// Panics if there is no [`Unit::room`].
@@ -78,13 +84,13 @@ impl Unit {
         limits: &UnitLimits,
         needs: &WorkGroupNeeds,
         kernel: Id,
-        work_group: u32,
+        body: u32,
     ) -> u16 {
         assert!(
             self.room(limits, needs) > 0,
             "work-groups are started only where they fit"
         );
-        let slot = self.free_slots.trailing_zeros() as usize;
+        let slot = usize::from(self.next_slot());
         self.free_slots &= self.free_slots - 1;
         self.free_wavefronts -= needs.wavefronts;
         self.free_local_bytes -= needs.local_bytes;
@@ -98,7 +104,7 @@ impl Unit {
         }
         self.residents[slot] = Some(Resident {
             kernel,
-            work_group,
+            body,
             wavefronts: needs.wavefronts,
             local_bytes: needs.local_bytes,
             registers,

@@ -117,6 +117,12 @@ impl Attribute {
     pub const COOPERATIVE: &'static str = "cooperative";
     /// Name of the attribute that states the registers per thread, instead of those of the code.
     pub const REGISTERS: &'static str = "registers_per_thread";
+    /// Name of the attribute that states the units of a placed launch ([`Place`](crate::Place)).
+    pub const PLACE_UNITS: &'static str = "place_units";
+    /// Name of the attribute that states how many of its work-groups each unit receives.
+    pub const PLACE_CONTEXTS: &'static str = "place_contexts";
+    /// Name of the attribute that is 1 if contexts are counted by arrival, and 0 if by slot.
+    pub const PLACE_BY_ARRIVAL: &'static str = "place_by_arrival";
 
     /// Creates an attribute with a name and a value.
     pub fn new(name: &str, value: u64) -> Self {

@@ -56,6 +56,7 @@ mod hash;
 mod kernel;
 mod launches;
 mod list;
+mod place;
 mod program;
 mod record;
 mod recorded;
@@ -80,6 +81,7 @@ pub use file::{KernelFileWriter, KernelHead, Storage, TRACE_MAGIC, TraceFile, Tr
 pub use kernel::{Attribute, KernelTrace, Parent, TAIL_STREAMS};
 pub use launches::{Child, LaunchGraph};
 pub use list::Places;
+pub use place::{Place, PlacedBy};
 pub use program::{
     Allocation, ContentHash, FrontEnd, HostCommand, Program, ProgramHead, WorkGroupOrder,
 };

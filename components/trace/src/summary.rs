@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use crate::{Class, HostCommand, KernelTrace, Lanes, Program, Shape, Space};
+use crate::{Class, HostCommand, KernelTrace, Lanes, Place, PlacedBy, Program, Shape, Space};
 
 impl Program {
     /// Writes an overview: front end, allocations, commands, one line and an instruction mix per
@@ -113,6 +113,21 @@ impl KernelTrace {
             self.local_bytes(),
             self.arguments.len()
         )?;
+        if let Some(Place {
+            units,
+            contexts,
+            by,
+        }) = self.place()
+        {
+            let by = match by {
+                PlacedBy::Slot => "slot",
+                PlacedBy::Arrival => "arrival",
+            };
+            writeln!(
+                out,
+                "  asks where it runs: placed on {units} units by {by}, {contexts} work-groups each"
+            )?;
+        }
         writeln!(
             out,
             "  {} wavefront instructions, {} thread instructions, {} bytes of streams",

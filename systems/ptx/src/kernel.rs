@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use warpweave_trace::Code;
 
-use crate::diagnostics::Diagnostics;
+use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::launch_limits::{DeclaredLimits, ShapeProblem};
 use crate::ops::{
     Access, Atomic, Barrier, CallSite, Carry, Constant, Convert, Decoded, ExternalSite,
@@ -69,6 +69,16 @@ pub struct Kernel {
     pub(crate) functions: Vec<FunctionShape>,
     /// Variables in local memory, for the checker.
     pub(crate) shared: Vec<SharedRange>,
+    pub(crate) questions: Questions,
+}
+
+/// Problems of a launch with what its kernel asks about where its work-groups run.
+#[derive(Debug, Default)]
+pub(crate) struct Questions {
+    /// Registers that have a value only in placed launches; empty if the kernel reads none.
+    pub(crate) place: Vec<Diagnostic>,
+    /// Registers that have no value in placed launches.
+    pub(crate) number: Vec<Diagnostic>,
 }
 
 impl Kernel {
@@ -93,6 +103,32 @@ impl Kernel {
     /// Returns the directive that the shape breaks.
     pub fn check_declared(&self, block: [u32; 3]) -> Result<(), ShapeProblem> {
         self.limits.check(block)
+    }
+
+    /// True if its work-groups ask where they run, so that its launches declare it.
+    pub fn asks_place(&self) -> bool {
+        !self.questions.place.is_empty()
+    }
+
+    /// Checks that a launch, placed or not, answers all that the kernel asks.
+    ///
+    /// # Errors
+    /// Returns the questions without an answer, each with its line.
+    pub fn check_questions(&self, is_placed: bool) -> Result<(), RefusedKernel> {
+        let unanswered = if is_placed {
+            &self.questions.number
+        } else {
+            &self.questions.place
+        };
+        if unanswered.is_empty() {
+            return Ok(());
+        }
+        Err(RefusedKernel {
+            name: self.name().to_owned(),
+            address: self.address,
+            parameters: self.parameters.clone(),
+            reasons: Diagnostics(unanswered.clone()),
+        })
     }
 
     /// Returns the size of the argument block in bytes.

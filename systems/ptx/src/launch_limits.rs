@@ -1,5 +1,7 @@
 //! Limits on the shape of a launch: those of every GPU, and those that a kernel declares.
 
+use warpweave_trace::Place;
+
 /// Most work-groups along x, y and z (CUDA C++ Programming Guide, "Technical Specifications per
 /// Compute Capability").
 pub const GRID_MAX: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
@@ -12,6 +14,24 @@ pub const THREADS_MAX: u64 = 1024;
 
 /// Most work-groups of a launch that are emulated. GPUs allow more.
 pub const WORK_GROUPS_MAX: u64 = 1 << 24;
+
+/// Checks that a placement has a context for every work-group of a grid, and no more.
+///
+/// # Errors
+/// Returns both numbers as a sentence without a full stop.
+pub fn check_place(place: Place, grid: [u32; 3]) -> Result<(), String> {
+    let Place {
+        units, contexts, ..
+    } = place;
+    let groups = product(grid);
+    if place.work_groups() == groups {
+        return Ok(());
+    }
+    Err(format!(
+        "a grid of {groups} work-groups, but its `place` has {units} units of {contexts} contexts, {} in all",
+        place.work_groups()
+    ))
+}
 
 /// Number of threads of a work-group that a kernel declares (PTX ISA, "Performance-Tuning
 /// Directives").

@@ -30,7 +30,7 @@
 //! # Not modelled
 //! The emulator has no texture cache (texture reads are loads from global memory), mipmaps,
 //! surfaces, matrix arithmetic or asynchronous copies. It also lacks special registers whose
-//! value depends on placement or time. Kernels that use unsupported features are refused, with name
+//! value depends on time, or on placement unless the launch declares it. Kernels that use unsupported features are refused, with name
 //! and line.
 //!
 //! # Example
@@ -90,7 +90,8 @@ pub use exec::{
 };
 pub use kernel::{Kernel, Parameter, RefusedKernel};
 pub use launch_limits::{
-    BLOCK_MAX, DeclaredThreads, GRID_MAX, ShapeProblem, THREADS_MAX, WORK_GROUPS_MAX, check_shape,
+    BLOCK_MAX, DeclaredThreads, GRID_MAX, ShapeProblem, THREADS_MAX, WORK_GROUPS_MAX, check_place,
+    check_shape,
 };
 pub use lower::{Opcode, opcodes};
 pub use memory::{Allocation, DeviceMemory, OutOfBounds, allocation_bytes};

@@ -121,9 +121,13 @@ impl Module {
         &self.refused
     }
 
-    /// Returns the refused kernel with this address as data.
-    pub(crate) fn refused_at(&self, address: u64) -> Option<&RefusedKernel> {
-        self.refused.iter().find(|kernel| kernel.address == address)
+    /// Returns the refusal of the kernel with this address as data, if the device may not launch it.
+    pub(crate) fn refused_at(&self, address: u64) -> Option<RefusedKernel> {
+        if let Some(kernel) = self.kernel_at(address) {
+            return kernel.check_questions(false).err();
+        }
+        let mut refused = self.refused.iter();
+        refused.find(|kernel| kernel.address == address).cloned()
     }
 
     /// Returns the kernel with this address as data.

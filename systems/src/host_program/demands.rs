@@ -9,10 +9,10 @@ use warpweave_framework::Origin;
 use warpweave_inputs::Name;
 use warpweave_params::{Env, Placed, Span};
 use warpweave_ptx::{DEVICE_BASE, allocation_bytes};
-use warpweave_trace::{Attribute, Class, Code, KernelTrace, Program, Space};
+use warpweave_trace::{Attribute, Class, Code, KernelTrace, Place, Program, Space};
 
 use super::description::{Command, Launch};
-use super::execute::{Shape, shape};
+use super::execute::{Shape, asked_place, shape};
 use super::modules::{self, SymbolKind};
 use super::{EmulationSpec, HostProgram};
 
@@ -166,6 +166,8 @@ impl ProgramDemands {
         if launch.cooperative {
             attributes.push(Attribute::new(Attribute::COOPERATIVE, 1));
         }
+        let place = asked_place(kernel, &shape);
+        attributes.extend(place.iter().flat_map(Place::attributes));
         if let Some(registers) = shape.registers_per_thread {
             attributes.push(Attribute::new(Attribute::REGISTERS, registers.into()));
         }

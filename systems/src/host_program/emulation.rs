@@ -121,6 +121,7 @@ impl EmulationSpec {
             stream_bytes: self.stream_bytes,
             heap_bytes: self.heap_bytes,
             is_cooperative: false,
+            place: None,
         }
     }
 

@@ -130,7 +130,8 @@ pub use builder::{Commands, HostProgramBuilder};
 pub(crate) use demands::ProgramDemands;
 pub use description::{
     Allow, Argument, Command, Contents, Demand, EdgeMode, Element, Expectation, FieldValue, Filter,
-    GraphInput, Launch, Mistake, ReadMode, Record, TexelFormat, TextureInput, Tolerance,
+    GraphInput, Launch, LaunchPlace, Mistake, ReadMode, Record, TexelFormat, TextureInput,
+    Tolerance,
 };
 pub use emulation::{AllocationOffset, EMULATOR_VERSION, EmulationOrder, EmulationSpec};
 pub use examine::{Examined, ReviewedFinding};

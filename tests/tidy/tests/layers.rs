@@ -38,7 +38,7 @@ const LAYERS: [(&str, &str); 24] = [
     (
         "components/trace/src",
         "counts encoding vectors error code record shape window spill recorded stored_streams \
-         arrivals cursor list stream check kernel replay ahead launches program hash file \
+         arrivals cursor list stream check kernel place replay ahead launches program hash file \
          summary writer",
     ),
     (

@@ -59,7 +59,7 @@ impl Family {
         let mut accesses = Vec::new();
         self.policy.accesses(placed, &self.machine, &mut accesses);
         let key = self.machine.key_of(placed.kernel).unwrap();
-        self.machine.place(key, placed);
+        assert!(self.machine.place(key, placed).is_ok());
         self.policy.placed(placed, &self.machine);
         Some((placed.kernel, placed.unit))
     }

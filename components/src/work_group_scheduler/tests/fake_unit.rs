@@ -10,6 +10,14 @@ use crate::launch::DispatchSlave;
 
 pub(super) type Log = Arc<Mutex<Vec<(Cycle, u32, Dispatch)>>>;
 
+/// Returns the cycles that a work-group runs, from its number and a random number.
+pub(super) type Duration = Box<dyn Fn(u32, u64) -> Cycle + Send + Sync>;
+
+/// Returns durations of up to 23 cycles for any work-group.
+pub(super) fn short() -> Duration {
+    Box::new(|_, random| 1 + random % 23)
+}
+
 /// Compute unit that runs work-groups for pseudo-random times and checks that the scheduler
 /// respects its limits.
 #[derive(Ports, State, Statistics)]
@@ -20,6 +28,8 @@ pub(super) struct FakeUnit {
     pub(super) number: u32,
     #[state(skip)]
     pub(super) seed: u64,
+    #[state(skip)]
+    pub(super) duration: Duration,
     #[state(skip)]
     pub(super) shapes: Vec<KernelShape>,
     #[state(skip)]
@@ -60,7 +70,7 @@ impl FakeUnit {
         let registers = |s: &KernelShape| u64::from(s.1) * self.limits.registers_per_wavefront(s.2);
         assert!(resident().map(registers).sum::<u64>() <= u64::from(self.limits.registers));
         let count = u64::from(self.number) << 32 | self.received;
-        let at = cycle + 1 + nth(self.seed, count) % 23;
+        let at = cycle + (self.duration)(answer[1], nth(self.seed, count));
         self.due.push((Reverse(at), Reverse(self.received), answer));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use warpweave_framework::{InstanceStatistics, Outcome, Policy, Tick, Value};
 
-use super::fake_unit::{FakeUnit, Log};
+use super::fake_unit::{FakeUnit, Log, short};
 use super::*;
 use crate::building_blocks::{EchoMemory, EchoMemorySpec};
 use crate::gmu::{Fcfs, Gmu, GmuSpec};
@@ -73,6 +73,7 @@ pub(super) fn bench(machinery: &Machinery, times: &Arc<KernelTimes>, log: &Log) 
             scheduler: DispatchSlave::default(),
             number,
             seed: machinery.seed,
+            duration: short(),
             shapes: machinery.kernels.clone(),
             limits,
             slots: vec![None; limits.work_group_slots as usize],

@@ -1,6 +1,6 @@
 //! Tests of the scheduler: its [`policies`] alone, those that use [`children`] or are [`mapped`],
 //! and the scheduler between [`scripted`] neighbors. Further the [`facts`] it receives,
-//! [`several_kernels`] at once, [`cooperative`] launches, and queues in memory ([`queue_memory`]).
+//! [`several_kernels`] at once, [`cooperative`] and [`placed`] launches, and queues in memory ([`queue_memory`]).
 //! The whole [`launch_path`] runs with host driver and GMU, and with a [`fake_unit`] in place of
 //! each compute unit.
 
@@ -10,6 +10,7 @@ mod facts;
 mod fake_unit;
 mod launch_path;
 mod mapped;
+mod placed;
 mod policies;
 mod queue_memory;
 mod scripted;

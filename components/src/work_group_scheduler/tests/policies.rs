@@ -74,7 +74,7 @@ impl Bare {
         self.left -= 1;
         self.contents[placement.unit as usize].push(placement.work_group);
         let key = self.machine.key_of(0).unwrap();
-        self.machine.place(key, placement);
+        assert!(self.machine.place(key, placement).is_ok());
         self.policy.placed(placement, &self.machine);
         if self.left == 0 {
             self.policy.all_placed(0, &self.machine);

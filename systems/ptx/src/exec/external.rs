@@ -318,10 +318,7 @@ impl<'l, O: Observer> Machine<'l, O> {
     fn launchable(&self, function: u64, lane: usize) -> Result<Option<&'l Kernel>, Fault> {
         match self.module.refused_at(function) {
             None => Ok(self.module.kernel_at(function)),
-            Some(refused) => {
-                let refused = FaultKind::LaunchRefused(Box::new(refused.clone()));
-                Err(Fault::at(lane, refused))
-            }
+            Some(refused) => Err(Fault::at(lane, FaultKind::LaunchRefused(Box::new(refused)))),
         }
     }
 

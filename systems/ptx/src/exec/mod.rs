@@ -47,12 +47,12 @@ use crate::exec::family::{Pending, Runtime};
 use crate::exec::memory_path::MemoryPath;
 use crate::exec::observe::{Observer, Start, Unobserved};
 use crate::exec::preparation::{
-    WORKSPACE_BYTES, arguments, check_shape, resident_bytes, workspace,
+    WORKSPACE_BYTES, answers, arguments, check_launch, place, resident_bytes,
 };
 use crate::exec::registers::SpareRegisters;
 use crate::exec::schedule::{Records, schedule};
 use crate::exec::watch::WatchedWord;
-use crate::exec::wavefront::Wavefront;
+use crate::exec::wavefront::{Answers, Wavefront};
 use crate::kernel::{Kernel, Parameter};
 use crate::memory::DeviceMemory;
 use crate::module::Module;
@@ -171,6 +171,9 @@ pub struct EmulationOptions {
     /// True for a cooperative launch: all its work-groups are in flight, so they may wait for each
     /// other. Kernels launched from the device are not cooperative.
     pub is_cooperative: bool,
+    /// Placement of a launch whose kernel asks where its work-groups run. Other kernels ignore it,
+    /// and kernels launched from the device have none.
+    pub place: Option<warpweave_trace::Place>,
 }
 
 impl Default for EmulationOptions {
@@ -187,6 +190,7 @@ impl Default for EmulationOptions {
             // The runtime's default.
             heap_bytes: 8 << 20,
             is_cooperative: false,
+            place: None,
         }
     }
 }
@@ -252,7 +256,7 @@ pub fn foresee(
 ) -> Result<KernelTrace, EmulationError> {
     let kernel = module.kernel(kernel)?;
     let arguments = arguments(kernel, config.args)?;
-    check_shape(kernel, &config, options)?;
+    check_launch(kernel, &config, options)?;
     let code = Arc::clone(kernel.code());
     let local = config.dynamic_local_bytes;
     let (grid, block) = (config.grid, config.block);
@@ -316,6 +320,7 @@ fn family(
         runtime.kernel_begins(number, depth);
         let (trace, steps) = emulate(module, &grid, memory, &left, &mut runtime, observer)?;
         left.is_cooperative = false;
+        left.place = None;
         left.step_limit = left.step_limit.saturating_sub(steps);
         left.stream_bytes = left.stream_bytes.saturating_sub(trace.stream_bytes());
         kernels.push(trace);
@@ -391,7 +396,7 @@ fn emulate(
             variable,
         })?;
     let arguments = arguments(kernel, config.args)?;
-    check_shape(kernel, &config, options)?;
+    check_launch(kernel, &config, options)?;
     let mut writer = KernelWriter::new(
         Arc::clone(kernel.code()),
         config.grid,
@@ -403,6 +408,12 @@ fn emulate(
     if options.is_cooperative {
         writer = writer.saying(Attribute::new(Attribute::COOPERATIVE, 1));
     }
+    for attribute in place(kernel, options)
+        .iter()
+        .flat_map(warpweave_trace::Place::attributes)
+    {
+        writer = writer.saying(attribute);
+    }
     if let Some(parent) = parent {
         writer = writer.launched_by(parent);
     } else if let Some(foreseen) = observer.foreseen() {
@@ -413,15 +424,15 @@ fn emulate(
         &format!("emulating kernel `{}`", kernel.name()),
         resident_bytes(kernel, &config, options),
     )?;
-    let workspace = workspace(kernel, options, memory)?;
+    let answers = answers(kernel, options, memory)?;
     observer.launch_starts(&Start {
         module,
         kernel,
         config: &config,
         memory,
     });
-    if workspace != 0 {
-        observer.runtime_filled(workspace, WORKSPACE_BYTES);
+    if answers.workspace != 0 {
+        observer.runtime_filled(answers.workspace, WORKSPACE_BYTES);
     }
     let addresses = memory.variables(module);
     let constants = Constants::new(kernel, addresses);
@@ -438,7 +449,7 @@ fn emulate(
         watches: Vec::new(),
         spare: SpareRegisters::new(),
         budget,
-        workspace,
+        answers,
         records: Records::new(charge),
     };
     let trace = schedule(&mut machine, writer)?;
@@ -464,8 +475,7 @@ struct Machine<'l, O> {
     spare: SpareRegisters,
     /// Budget that nested calls are charged to.
     budget: Budget,
-    /// Address of the workspace of grid-wide barriers; 0 without one.
-    workspace: u64,
+    answers: Answers,
     records: Records,
 }
 

@@ -1,20 +1,41 @@
 //! Preparation of a launch: its arguments, the checks of its shape, and the memory that it needs.
 
+use warpweave_trace::Place;
+
 use crate::address_space::{LOCAL_WINDOW, SHARED_WINDOW};
 use crate::exec::error::EmulationError;
 use crate::exec::registers::register_bytes;
+use crate::exec::wavefront::Answers;
 use crate::exec::{EmulationOptions, KernelArgument, LaunchConfig};
 use crate::kernel::Kernel;
 use crate::launch_limits::{self, product};
 use crate::memory::DeviceMemory;
+use crate::module::NoKernel;
 use crate::ops::Special;
 
 /// Size of the workspace of grid-wide barriers in bytes. Source: own choice; compilers use 8.
 pub(super) const WORKSPACE_BYTES: u64 = 64;
 
+/// Returns what the wavefronts of a launch can ask for.
+pub(super) fn answers(
+    kernel: &Kernel,
+    options: &EmulationOptions,
+    memory: &mut DeviceMemory,
+) -> Result<Answers, EmulationError> {
+    Ok(Answers {
+        workspace: workspace(kernel, options, memory)?,
+        place: place(kernel, options),
+    })
+}
+
+/// Returns the placement of a launch, if its kernel asks for it.
+pub(super) fn place(kernel: &Kernel, options: &EmulationOptions) -> Option<Place> {
+    options.place.filter(|_| kernel.asks_place())
+}
+
 /// Returns the address of the zeroed workspace in which the grid-wide barriers of compiled code
 /// count. Returns 0 if the launch is not cooperative, or its kernel does not ask for it.
-pub(super) fn workspace(
+fn workspace(
     kernel: &Kernel,
     options: &EmulationOptions,
     memory: &mut DeviceMemory,
@@ -66,8 +87,8 @@ pub(super) fn arguments(
     Ok(block)
 }
 
-/// Checks the shape of a launch and the memory that its threads address.
-pub(super) fn check_shape(
+/// Checks the shape of a launch, what its kernel asks, and the memory that its threads address.
+pub(super) fn check_launch(
     kernel: &Kernel,
     config: &LaunchConfig<'_>,
     options: &EmulationOptions,
@@ -84,6 +105,13 @@ pub(super) fn check_shape(
     if let Err(problem) = kernel.check_declared(config.block) {
         let line = problem.directive.map_or(0, |directive| directive.line);
         return refuse(format!("{} ({}:{line})", problem.message, kernel.file));
+    }
+    let questions = kernel.check_questions(options.place.is_some());
+    questions.map_err(NoKernel::from)?;
+    if let Some(place) = place(kernel, options)
+        && let Err(problem) = launch_limits::check_place(place, config.grid)
+    {
+        return refuse(problem);
     }
     let shared =
         u64::from(kernel.code().static_local_bytes) + u64::from(config.dynamic_local_bytes);

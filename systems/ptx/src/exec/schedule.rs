@@ -62,14 +62,14 @@ fn start<O: Observer>(machine: &mut Machine<'_, O>, number: u32, order: u32) -> 
         .map(|index| {
             let registers = machine.spare.take();
             let (place, budget) = ((number, index), machine.budget.clone());
-            let workspace = machine.workspace;
+            let answers = machine.answers;
             Wavefront::new(
                 kernel,
                 config,
                 registers,
                 place,
                 budget,
-                workspace,
+                answers,
                 O::WATCHES,
             )
         })

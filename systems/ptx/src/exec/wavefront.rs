@@ -1,7 +1,7 @@
 //! State of one wavefront: registers as lane vectors, private memory, stack of paths.
 
 use warpweave_files::{Budget, OverBudget};
-use warpweave_trace::StreamWriter;
+use warpweave_trace::{Place, StreamWriter};
 
 use crate::exec::LaunchConfig;
 use crate::exec::nested::NestedMemory;
@@ -16,6 +16,15 @@ pub(super) enum State {
     Running,
     Waiting { barrier: u32 },
     Done,
+}
+
+/// Facts about a launch that its wavefronts can ask for.
+#[derive(Clone, Copy)]
+pub(super) struct Answers {
+    /// Address of the workspace of grid-wide barriers; 0 without one.
+    pub(super) workspace: u64,
+    /// Placement of the launch, if the kernel asks for it.
+    pub(super) place: Option<Place>,
 }
 
 pub(super) struct Wavefront {
@@ -48,7 +57,7 @@ impl Wavefront {
         mut registers: Registers,
         place: (u32, u32),
         budget: Budget,
-        workspace: u64,
+        answers: Answers,
         keeps_ended: bool,
     ) -> Self {
         let (group, index) = place;
@@ -62,7 +71,7 @@ impl Wavefront {
             (1 << lanes) - 1
         };
         let specials = kernel.tables.specials.iter();
-        let specials = specials.map(|&which| special(kernel, config, place, workspace, which));
+        let specials = specials.map(|&which| special(kernel, config, place, answers, which));
         registers.renew(frame, specials);
         let covered = registers.bytes() + private_bytes_of_wavefront(private_bytes);
         let activation = Activation {
@@ -181,11 +190,16 @@ fn special(
     kernel: &Kernel,
     config: &LaunchConfig<'_>,
     (group, index): (u32, u32),
-    workspace: u64,
+    answers: Answers,
     special: Special,
 ) -> Lanes32 {
     let [x, y, _] = config.block;
     let group_id = config.group_id(group);
+    let of_place = |value: fn(&Place, u32) -> u32| {
+        let place = answers.place.as_ref();
+        place.map_or(0, |place| value(place, group))
+    };
+    let slots = |contexts: u32| contexts * config.wavefronts_per_group();
     std::array::from_fn(|lane| {
         let lane = lane as u32;
         let thread = index * 32 + lane;
@@ -202,10 +216,14 @@ fn special(
             Special::MaskGe => !(bit - 1),
             Special::MaskGt => !(bit | (bit - 1)),
             Special::DynamicSharedBytes => config.dynamic_local_bytes,
-            Special::GridWorkspace { first_bit } => (workspace >> first_bit) as u32,
+            Special::GridWorkspace { first_bit } => (answers.workspace >> first_bit) as u32,
             Special::TotalSharedBytes => {
                 config.dynamic_local_bytes + kernel.code().static_local_bytes
             }
+            Special::Unit => of_place(Place::unit_of),
+            Special::Units => of_place(|place, _| place.units),
+            Special::WavefrontSlot => slots(of_place(Place::context_of)) + index,
+            Special::WavefrontSlots => slots(of_place(|place, _| place.contexts)),
         }
     })
 }

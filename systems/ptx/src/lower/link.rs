@@ -17,6 +17,7 @@ use crate::lower::describe::{self, FunctionBase};
 use crate::lower::encode::{Encoder, NumberedFunction};
 use crate::lower::families;
 use crate::lower::names::{ModuleNames, align_up, argument_offsets};
+use crate::lower::questions::questions;
 use crate::lower::site;
 use crate::site::SharedRange;
 
@@ -275,6 +276,10 @@ impl Linker<'_, '_> {
         let own = &sites[..body.instructions.len()];
         let read = site::read_through(own, body.registers.len(), &offsets);
         let parameters = parameters(function, &read);
+        let reached = members
+            .iter()
+            .filter_map(|&member| self.prepared[member].as_ref());
+        let questions = questions(&tables.specials, reached, self.source);
         let code = Code {
             name: function.name.to_owned(),
             instructions,
@@ -296,6 +301,7 @@ impl Linker<'_, '_> {
             sites,
             functions: shapes,
             shared: self.shared_ranges(&shared_offsets),
+            questions,
         })
     }
 

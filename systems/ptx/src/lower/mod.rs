@@ -18,6 +18,7 @@ mod memory;
 pub(crate) mod names;
 mod opcodes;
 mod packed;
+mod questions;
 pub(crate) mod site;
 mod special;
 mod texture;

@@ -3,12 +3,8 @@
 use crate::ops::Special;
 
 /// Special registers whose value depends on the time and place of execution. Emulation precedes
-/// timing, so any value could contradict the timing model.
-const PLACED: [&str; 15] = [
-    "%warpid",
-    "%nwarpid",
-    "%smid",
-    "%nsmid",
+/// timing, so any value could contradict the timing model. Those of placed launches are not listed.
+const PLACED: [&str; 11] = [
     "%gridid",
     "%clock",
     "%clock_hi",
@@ -56,6 +52,11 @@ pub(crate) fn components(name: &str) -> Option<[Found; 4]> {
     ])
 }
 
+/// Returns the reason why a register is refused whose value the emulation cannot know.
+pub(crate) fn depends_on_placement(name: &str) -> String {
+    format!("`{name}` depends on placement or time, which are unknown in emulation")
+}
+
 /// Looks up a special register by name. Returns it, or the reason for its rejection, or `None` if
 /// it is not a special register.
 pub(crate) fn find(name: &str) -> Option<Result<Found, String>> {
@@ -70,9 +71,7 @@ pub(crate) fn find(name: &str) -> Option<Result<Found, String>> {
         _ => {}
     }
     if PLACED.contains(&name) || name.starts_with("%pm") || name.starts_with("%envreg") {
-        return Some(Err(format!(
-            "`{name}` depends on placement or time, which are unknown in emulation"
-        )));
+        return Some(Err(depends_on_placement(name)));
     }
     let axis = |letter: &str| match letter {
         "x" => Some(0),
@@ -101,6 +100,10 @@ pub(crate) fn find(name: &str) -> Option<Result<Found, String>> {
         _ => {}
     }
     Some(Ok(Found::Register(match name {
+        "%smid" => Special::Unit,
+        "%nsmid" => Special::Units,
+        "%warpid" => Special::WavefrontSlot,
+        "%nwarpid" => Special::WavefrontSlots,
         "%laneid" => Special::LaneId,
         "%lanemask_eq" => Special::MaskEq,
         "%lanemask_le" => Special::MaskLe,

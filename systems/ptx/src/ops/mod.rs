@@ -358,7 +358,7 @@ pub(crate) struct Decoded {
     pub(crate) guard: Pred,
 }
 
-/// Special registers whose value depends only on the launch.
+/// Special registers whose value depends only on the launch and its declared placement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Special {
     ThreadId(usize),
@@ -373,11 +373,29 @@ pub(crate) enum Special {
     MaskGt,
     DynamicSharedBytes,
     TotalSharedBytes,
+    /// Number of the unit that runs the work-group, in placed launches.
+    Unit,
+    /// Number of units that share a placed launch.
+    Units,
+    /// Number of the wavefront among those of its unit, in placed launches.
+    WavefrontSlot,
+    /// Number of wavefronts that a unit runs of a placed launch.
+    WavefrontSlots,
     /// Bits of the address of the workspace of a cooperative launch, from this one on; 0 in other
     /// launches.
     GridWorkspace {
         first_bit: u32,
     },
+}
+
+impl Special {
+    /// True if the value depends on the unit and context of the work-group.
+    pub(crate) fn is_place(self) -> bool {
+        matches!(
+            self,
+            Self::Unit | Self::Units | Self::WavefrontSlot | Self::WavefrontSlots
+        )
+    }
 }
 
 /// A constant of the kernel; launch-dependent constants are filled in at launch.

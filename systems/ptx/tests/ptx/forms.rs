@@ -130,7 +130,7 @@ const UNSUPPORTED: [(&str, &str); 43] = [
         "tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, sampler, {%f5, %f6}];",
         "samplers",
     ),
-    ("mov.u32 %r1, %smid;", "placement or time"),
+    ("mov.u32 %r1, %clock;", "placement or time"),
     ("mov.u64 %rd1, %globaltimer;", "placement or time"),
     ("add.f32 %f1, %f2+1, %f3;", "an offset from a .f32 register"),
     (

@@ -16,6 +16,7 @@ const OPTIONS: EmulationOptions = EmulationOptions {
     stream_bytes: 1 << 24,
     heap_bytes: 8 << 20,
     is_cooperative: false,
+    place: None,
 };
 
 fn launch_with(module: &Module, name: &str, args: &[KernelArgument]) -> String {

@@ -22,6 +22,7 @@ mod launches;
 mod memory;
 mod messages;
 mod patterns;
+mod placed;
 mod random_programs;
 mod refusals;
 mod rounding;

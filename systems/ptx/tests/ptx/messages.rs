@@ -68,11 +68,11 @@ hint: did you mean `done`?
 }
 
 #[test]
-fn placement_dependent_registers_are_refused_where_they_are_used() {
-    assert_snapshot!(body("    mov.u32 %r1, %smid;"), @r#"
-test.ptx:9:18: `%smid` depends on placement or time, which are unknown in emulation
-9 |     mov.u32 %r1, %smid;
-  |                  ^^^^^
+fn registers_of_time_are_refused_where_they_are_used() {
+    assert_snapshot!(body("    mov.u32 %r1, %clock;"), @r#"
+test.ptx:9:18: `%clock` depends on placement or time, which are unknown in emulation
+9 |     mov.u32 %r1, %clock;
+  |                  ^^^^^^
 "#);
 }
 

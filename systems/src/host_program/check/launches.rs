@@ -6,7 +6,8 @@ use warpweave_ptx::{NoKernel, Parameter, RefusedKernel, ScalarType};
 use super::Checker;
 use crate::host_program::description::{Argument, Launch};
 use crate::host_program::execute::{
-    check_declared, checked_offset, fields, kernel_argument, scalar, shape, size_and_alignment,
+    check_declared, check_place, checked_offset, fields, kernel_argument, scalar, shape,
+    size_and_alignment,
 };
 use crate::host_program::modules::{ProgramModule, SymbolKind, in_module};
 use crate::host_program::structures;
@@ -19,11 +20,17 @@ impl Checker<'_> {
             .chain(&launch.block)
             .chain([&launch.dynamic_local_bytes, &launch.stream])
             .chain(&launch.registers_per_thread)
+            .chain(
+                launch
+                    .place
+                    .iter()
+                    .flat_map(|place| [&place.units, &place.contexts]),
+            )
             .chain(launch.attributes.iter().map(|(_, value)| value))
             .collect();
-        let mut block = None;
+        let mut known = None;
         self.now_or_later(&shape_values, |env| {
-            block = Some(shape(launch, env)?.block);
+            known = Some(shape(launch, env)?);
             Ok(())
         });
         for argument in &launch.arguments {
@@ -38,10 +45,14 @@ impl Checker<'_> {
             Err(NoKernel::Refused(refused)) => return self.refused(launch, module, refused),
             Err(NoKernel::Unknown(_)) => unreachable!("a module that has it was found"),
         };
-        if let Some(block) = block {
+        if let Err(refused) = kernel.check_questions(launch.place.is_some()) {
+            return self.refused(launch, module, refused);
+        }
+        if let Some(shape) = known {
             let file = module.module().file();
             self.problems
-                .take(check_declared(launch, kernel, file, block));
+                .take(check_declared(launch, kernel, file, shape.block));
+            self.problems.take(check_place(launch, kernel, &shape));
         }
         let parameters = kernel.parameters();
         if parameters.len() != launch.arguments.len() {

@@ -5,6 +5,8 @@ use serde::de::{Deserializer, Error};
 use warpweave_inputs::{Name, Value};
 use warpweave_params::{Condition, Entries, OneOrMore, Placed};
 
+use warpweave_trace::PlacedBy;
+
 use super::{Argument, Record};
 
 /// Iteration limit of a loop that states none.
@@ -160,11 +162,26 @@ pub struct Launch {
     /// code.
     #[serde(default)]
     pub registers_per_thread: Option<Value>,
+    /// Placement of work-groups that ask where they run; launches of other kernels ignore it.
+    #[serde(default)]
+    pub place: Option<Box<LaunchPlace>>,
     /// Values by name for policies that know the name, such as `work_group_map`; 0 to 2^64 - 1.
     #[serde(default)]
     pub attributes: Entries<Value>,
     /// Arguments, one for each parameter of the kernel.
     pub arguments: Vec<Placed<Argument>>,
+}
+
+/// Declared placement of a launch whose work-groups ask where they run: work-group `n` is context
+/// `n / units` of unit `n % units`.
+#[derive(Clone, Debug, Deserialize)]
+pub struct LaunchPlace {
+    /// Number of compute units of the machine.
+    pub units: Value,
+    /// Number of work-groups that each unit receives: those that are resident at once.
+    pub contexts: Value,
+    /// Meaning of a context's number: `Slot` or `Arrival`.
+    pub by: PlacedBy,
 }
 
 fn rounds_default() -> Value {
@@ -197,6 +214,7 @@ impl Launch {
             stream: zero(),
             cooperative: false,
             registers_per_thread: None,
+            place: None,
             attributes: Entries::default(),
             arguments: Vec::new(),
         }
@@ -241,6 +259,12 @@ impl Launch {
     /// Sets the registers per thread that the machine allocates.
     pub fn registers_per_thread(mut self, registers: impl Into<Value>) -> Self {
         self.registers_per_thread = Some(registers.into());
+        self
+    }
+
+    /// Declares the placement of work-groups that ask where they run.
+    pub fn place(mut self, place: LaunchPlace) -> Self {
+        self.place = Some(Box::new(place));
         self
     }
 

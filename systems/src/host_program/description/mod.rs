@@ -14,7 +14,7 @@ mod structures;
 mod textures;
 
 pub use allowance::{Allow, Mistake};
-pub use commands::{Command, Launch};
+pub use commands::{Command, Launch, LaunchPlace};
 pub use expectation::{Demand, Expectation, Tolerance};
 pub use inputs::{Contents, GraphInput};
 pub use structures::{Argument, Element, FieldValue, Record};

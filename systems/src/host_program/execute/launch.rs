@@ -5,15 +5,15 @@ use warpweave_params::{Diagnostic, Env, Placed};
 use warpweave_ptx::{
     BLOCK_MAX, GRID_MAX, Kernel, KernelArgument, ScalarType, THREADS_MAX, WORK_GROUPS_MAX,
 };
-use warpweave_trace::Attribute;
+use warpweave_trace::{Attribute, Place};
 
-use crate::host_program::description::{Argument, Launch};
+use crate::host_program::description::{Argument, Launch, LaunchPlace};
 
 /// Most registers of a thread (CUDA C++ Programming Guide, "Technical Specifications per Compute
 /// Capability").
 const REGISTERS_MAX: u32 = 255;
 
-/// Shape, stream, registers and attributes of a launch.
+/// Shape, stream, registers, placement and attributes of a launch.
 pub(in crate::host_program) struct Shape {
     pub(in crate::host_program) grid: [u32; 3],
     pub(in crate::host_program) block: [u32; 3],
@@ -21,6 +21,8 @@ pub(in crate::host_program) struct Shape {
     pub(super) stream: u32,
     /// Registers per thread, if the launch states them.
     pub(in crate::host_program) registers_per_thread: Option<u32>,
+    /// Placement that the launch declares.
+    pub(in crate::host_program) place: Option<Place>,
     /// Attributes that the launch states by name, in the order written.
     pub(in crate::host_program) attributes: Vec<Attribute>,
 }
@@ -71,16 +73,65 @@ pub(in crate::host_program) fn shape(launch: &Launch, env: &Env) -> Result<Shape
             as u32,
         stream: count(&launch.stream, "the stream")? as u32,
         registers_per_thread: registers.transpose()?.map(|registers| registers as u32),
+        place: place(launch, env)?,
         attributes: attributes(launch, env)?,
+    })
+}
+
+/// Evaluates the placement that a launch declares.
+fn place(launch: &Launch, env: &Env) -> Result<Option<Place>, Diagnostic> {
+    let Some(LaunchPlace {
+        units,
+        contexts,
+        by,
+    }) = launch.place.as_deref()
+    else {
+        return Ok(None);
+    };
+    let count = |value: &Value, what| value.integer(env, what, 1..=WORK_GROUPS_MAX.into());
+    Ok(Some(Place {
+        units: count(units, "the number of units of `place`")? as u32,
+        contexts: count(contexts, "the number of contexts of `place`")? as u32,
+        by: *by,
+    }))
+}
+
+/// Returns the placement of a launch if its kernel asks for it.
+pub(in crate::host_program) fn asked_place(kernel: &Kernel, shape: &Shape) -> Option<Place> {
+    shape.place.filter(|_| kernel.asks_place())
+}
+
+/// Checks that the placement of a launch has a context for each of its work-groups.
+pub(in crate::host_program) fn check_place(
+    launch: &Launch,
+    kernel: &Kernel,
+    shape: &Shape,
+) -> Result<(), Diagnostic> {
+    let Some(place) = asked_place(kernel, shape) else {
+        return Ok(());
+    };
+    warpweave_ptx::check_place(place, shape.grid).map_err(|problem| {
+        let message = format!("kernel `{}`: {problem}", kernel.name());
+        let hint = "launch as many work-groups as the units hold at once: `units` times `contexts`";
+        at_first(&launch.grid, message).hint(hint)
     })
 }
 
 /// Evaluates the attributes that a launch states by name.
 fn attributes(launch: &Launch, env: &Env) -> Result<Vec<Attribute>, Diagnostic> {
     let stated = launch.attributes.iter().map(|(name, value)| {
-        let fields = [Attribute::COOPERATIVE, Attribute::REGISTERS];
-        if let Some(field) = fields.iter().find(|field| **field == name.value) {
-            let message = format!("`{field}` cannot be stated as an attribute");
+        let fields = [
+            (Attribute::COOPERATIVE, "cooperative"),
+            (Attribute::REGISTERS, "registers_per_thread"),
+            (Attribute::PLACE_UNITS, "place"),
+            (Attribute::PLACE_CONTEXTS, "place"),
+            (Attribute::PLACE_BY_ARRIVAL, "place"),
+        ];
+        let field = fields
+            .iter()
+            .find(|(attribute, _)| *attribute == name.value);
+        if let Some((attribute, field)) = field {
+            let message = format!("`{attribute}` cannot be stated as an attribute");
             return Err(name.error(message).hint(format!("use the field `{field}`")));
         }
         let what = format!("the attribute `{}`", name.value);

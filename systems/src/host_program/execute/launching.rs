@@ -28,6 +28,7 @@ impl Host<'_, '_> {
             dynamic_local_bytes,
             stream,
             registers_per_thread,
+            place,
             attributes,
         } = shape(launch, &self.env)?;
         let modules = &self.program.modules;
@@ -63,6 +64,7 @@ impl Host<'_, '_> {
         }
         let options = EmulationOptions {
             is_cooperative: launch.cooperative,
+            place,
             ..self.options
         };
         let (memory, options) = (&mut self.memory, &options);

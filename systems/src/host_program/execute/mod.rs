@@ -29,8 +29,8 @@ use self::foresight::Foresight;
 pub(crate) use self::foresight::StaticLaunches;
 pub(super) use self::host::Host;
 pub(super) use self::launch::{
-    Shape, check_declared, checked_offset, checked_variable_offset, fields, kernel_argument,
-    scalar, shape, size_and_alignment, size_of_fields,
+    Shape, asked_place, check_declared, check_place, checked_offset, checked_variable_offset,
+    fields, kernel_argument, scalar, shape, size_and_alignment, size_of_fields,
 };
 pub(super) use self::parts::{checked_index, checked_part};
 pub use self::progress::EmulationProgress;

@@ -60,6 +60,7 @@ fn depends_on_values(commands: &[Placed<Command>]) -> bool {
         Command::Launch(launch) => {
             launch.cooperative
                 || launch.registers_per_thread.is_some()
+                || launch.place.is_some()
                 || !launch.attributes.is_empty()
         }
         Command::Repeat { body, .. } => depends_on_values(body),

@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use warpweave_files::{Budget, Ledger};
 use warpweave_inputs::reference::standard_references;
 use warpweave_params::{Files, Source, parse};
-use warpweave_trace::{Attribute, Class};
+use warpweave_trace::{Attribute, Class, Place, PlacedBy};
 
 use crate::host_program::{EmulationSpec, Executed, HostProgram, StaticLaunches};
 
@@ -159,6 +159,139 @@ fn the_registers_of_a_launch_can_be_stated() {
     2 |     Launch(kernel: "k", grid: 1, block: 1, registers_per_thread: 256, arguments: [])
       |                                                                  ^^^
     "#);
+}
+
+/// Asks for the unit, and stores nothing.
+const ASKS: &str = ".visible .entry k() {\n    .reg .b32 %r<2>;\n    mov.u32 %r1, %smid;\n    ret;\n}\n.visible .entry plain() { ret; }\n.visible .entry both() {\n    .reg .b32 %r<3>;\n    mov.u32 %r1, %smid;\n    mov.u32 %r2, %ctaid.x;\n    ret;\n}";
+
+#[test]
+fn the_place_of_a_launch_reaches_the_trace_of_a_kernel_that_asks_for_it() {
+    let of = |kernel: &str, grid: u32, by: &str| {
+        let place = format!("place: (units: \"=2 * 2\", contexts: 3, by: {by})");
+        let command = launch(kernel, &format!("grid: {grid}, block: 1, {place}"));
+        execute(ASKS, "", &command)
+    };
+    for (text, by) in [("Slot", PlacedBy::Slot), ("Arrival", PlacedBy::Arrival)] {
+        let executed = of("k", 12, text).unwrap();
+        let place = Place {
+            units: 4,
+            contexts: 3,
+            by,
+        };
+        assert_eq!(executed.program.kernels[0].place(), Some(place));
+    }
+    let plain = of("plain", 7, "Slot").unwrap();
+    assert_eq!(plain.program.kernels[0].place(), None);
+    assert_eq!(plain.program.kernels[0].attributes, []);
+    assert_snapshot!(of("k", 11, "Slot").unwrap_err(), @r#"
+    error: kernel `k`: a grid of 11 work-groups, but its `place` has 4 units of 3 contexts, 12 in all
+     --> w.ron:2:31
+      |
+    2 |     Launch(kernel: "k", grid: 11, block: 1, place: (units: "=2 * 2", contexts: 3, by: Slot), arguments: [])
+      |                               ^^
+      = hint: launch as many work-groups as the units hold at once: `units` times `contexts`
+    "#);
+    assert_snapshot!(of("both", 12, "Slot").unwrap_err(), @r#"
+    error: the kernel asks for its number and its place: `%ctaid.x` here and `%smid` in line 10
+      --> folder/k.ptx:11:18
+       |
+    11 |     mov.u32 %r2, %ctaid.x;
+       |                  ^^^^^^^^
+       = hint: work-groups of a placed launch take their work from their place alone; let the kernel find it from `%smid` and its number on the unit
+    note: kernel `both` uses this and is launched here
+      --> w.ron:2:20
+       |
+     2 |     Launch(kernel: "both", grid: 12, block: 1, place: (units: "=2 * 2", contexts: 3, by: Slot), arguments: [])
+       |                    ------
+    "#);
+    assert_snapshot!(of("k", 12, "Slots").unwrap_err(), @r#"
+    error: unknown variant `Slots` of PlacedBy
+     --> w.ron:2:87
+      |
+    2 |     Launch(kernel: "k", grid: 12, block: 1, place: (units: "=2 * 2", contexts: 3, by: Slots), arguments: [])
+      |                                                                                       ^^^^^
+      = hint: did you mean `Slot`? variants: Slot, Arrival
+    "#);
+}
+
+#[test]
+fn a_kernel_that_asks_where_it_runs_is_refused_without_a_place() {
+    let of = |fields: &str| execute(ASKS, "", &launch("k", fields)).unwrap_err();
+    assert_snapshot!(of("grid: 1, block: 1"), @r#"
+    error: `%smid` depends on placement or time, which are unknown in emulation
+     --> folder/k.ptx:4:18
+      |
+    4 |     mov.u32 %r1, %smid;
+      |                  ^^^^^
+      = hint: launch the kernel with `place: (units: .., contexts: .., by: Slot)` or `by: Arrival`
+    note: kernel `k` uses this and is launched here
+     --> w.ron:2:20
+      |
+    2 |     Launch(kernel: "k", grid: 1, block: 1, arguments: [])
+      |                    ---
+    "#);
+    assert_snapshot!(of("grid: 1, block: 1, place: (units: 1)"), @r#"
+    error: missing field `contexts` in LaunchPlace
+     --> w.ron:2:51
+      |
+    2 |     Launch(kernel: "k", grid: 1, block: 1, place: (units: 1), arguments: [])
+      |                                                   ^
+      = hint: add `contexts: ..`; fields of LaunchPlace: units, contexts, by
+    "#);
+    assert_snapshot!(of("grid: 1, block: 1, place: (units: 0, contexts: 1, by: Slot)"), @r#"
+    error: the number of units of `place` is 0, expected 1 to 16777216
+     --> w.ron:2:59
+      |
+    2 |     Launch(kernel: "k", grid: 1, block: 1, place: (units: 0, contexts: 1, by: Slot), arguments: [])
+      |                                                           ^
+    "#);
+    assert_snapshot!(of("grid: 1, block: 1, attributes: { \"place_units\": 1 }"), @r#"
+    error: `place_units` cannot be stated as an attribute
+     --> w.ron:2:58
+      |
+    2 |     Launch(kernel: "k", grid: 1, block: 1, attributes: { "place_units": 1 }, arguments: [])
+      |                                                          ^^^^^^^^^^^^^
+      = hint: use the field `place`
+
+    error: `%smid` depends on placement or time, which are unknown in emulation
+     --> folder/k.ptx:4:18
+      |
+    4 |     mov.u32 %r1, %smid;
+      |                  ^^^^^
+      = hint: launch the kernel with `place: (units: .., contexts: .., by: Slot)` or `by: Arrival`
+    note: kernel `k` uses this and is launched here
+     --> w.ron:2:20
+      |
+    2 |     Launch(kernel: "k", grid: 1, block: 1, attributes: { "place_units": 1 }, arguments: [])
+      |                    ---
+    "#);
+}
+
+/// Counts its agents per unit; the last word is their sum.
+const COUNTS: &str = ".visible .entry k(.param .u64 counters, .param .u64 sum) {
+    .reg .b32 %r<8>; .reg .b64 %rd<8>;
+    ld.param.u64 %rd1, [counters]; ld.param.u64 %rd2, [sum];
+    mov.u32 %r1, %smid; mul.wide.u32 %rd3, %r1, 4; add.u64 %rd3, %rd1, %rd3;
+    atom.global.add.u32 %r2, [%rd3], 1;
+    red.global.add.u32 [%rd2], %r2;
+    ret;
+}";
+
+#[test]
+fn a_program_clears_its_counters_before_each_launch() {
+    let command = "CopyToDevice(\"counters\"), Launch(kernel: \"k\", grid: 6, block: 1, place: (units: 2, contexts: 3, by: Arrival), arguments: [Buffer(\"counters\"), Buffer(\"sum\")])";
+    let zero =
+        |name: &str, length: u32| format!("\"{name}\": Zero(element: U32, length: {length})");
+    let buffers = format!("{}, {}", zero("counters", 2), zero("sum", 1));
+    let sum = |commands: &str| {
+        let commands = format!("CopyToDevice(\"sum\"), {commands}, CopyToHost(\"sum\")");
+        let executed = execute(COUNTS, &buffers, &commands).unwrap();
+        executed.outputs["sum"][0]
+    };
+    // Each launch adds 0 + 1 + 2 for each of two units.
+    assert_eq!(sum(&format!("{command}, {command}")), 12);
+    let stale = command.replacen("CopyToDevice(\"counters\"), ", "", 1);
+    assert_eq!(sum(&format!("{command}, {stale}")), 30);
 }
 
 #[test]

@@ -165,7 +165,7 @@ fn missing_fields_are_named() {
        |
     14 |         Launch(
        |         ^^^^^^
-       = hint: add `block: ..`; fields of Launch: kernel, module, grid, block, dynamic_local_bytes, dynamic_shared_bytes, stream, cooperative, registers_per_thread, attributes, arguments
+       = hint: add `block: ..`; fields of Launch: kernel, module, grid, block, dynamic_local_bytes, dynamic_shared_bytes, stream, cooperative, registers_per_thread, place, attributes, arguments
     ");
 }
 
@@ -588,7 +588,7 @@ fn every_mistake_of_a_file_is_shown() {
        |
     13 |         CopyToDevice("b", "a"), Launch(grid: [], blocks: 4, arguments: [U32(n), Buffer(7)]),
        |                                                  ^^^^^^
-       = hint: did you mean `block`? fields of Launch: kernel, module, grid, block, dynamic_local_bytes, dynamic_shared_bytes, stream, cooperative, registers_per_thread, attributes, arguments
+       = hint: did you mean `block`? fields of Launch: kernel, module, grid, block, dynamic_local_bytes, dynamic_shared_bytes, stream, cooperative, registers_per_thread, place, attributes, arguments
 
     error: expected 1 to 3 axes, found 0
       --> small.ron:13:46
