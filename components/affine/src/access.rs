@@ -15,6 +15,10 @@ use crate::variable;
 /// Pieces that the addresses of one instruction may have.
 const PIECES_MAX: usize = 64;
 
+/// Offsets from a variable in local memory that keep an access out of global memory. The window of
+/// local memory starts at 16 MiB, no variable lies higher in it, and device memory starts far above.
+const OFFSETS_IN_LOCAL_WINDOW: (i128, i128) = (-(1 << 23), 1 << 23);
+
 impl Evaluator<'_> {
     /// Adds the access of an instruction, if it goes to global or local memory.
     pub(crate) fn access(&mut self, pc: usize, state: &State) {
@@ -58,6 +62,16 @@ impl Evaluator<'_> {
                 }) {
                     let line = unproven.line;
                     reference.exactness = Exactness::Unknown(Cause::Wraps { line });
+                    reference.pieces.clear();
+                    return;
+                }
+                if !is_local
+                    && let Some(offset) = self.symbols.offset_in_local_window(&alternative.form)
+                {
+                    if domain::lies_in(&self.symbols, &offset, OFFSETS_IN_LOCAL_WINDOW, &when) {
+                        continue;
+                    }
+                    reference.exactness = Exactness::Unknown(Cause::LeavesLocal { line });
                     reference.pieces.clear();
                     return;
                 }

@@ -27,6 +27,9 @@ pub enum Cause {
     /// Address starts from a variable whose place is not in the trace.
     #[error("address of the variable `{name}` is not in the trace")]
     Variable { name: String },
+    /// Address in local memory may lie so far from its variable that it reaches global memory.
+    #[error("address may leave local memory at line {line}")]
+    LeavesLocal { line: u32 },
     /// Register has no value yet on some path.
     #[error("address depends on a register without a value at line {line}")]
     Unset { line: u32 },

@@ -27,6 +27,8 @@ pub(crate) enum Kind {
         to_bits: u32,
     },
     LoadArgument,
+    /// Makes a generic address of one of local memory.
+    LocalToGeneric,
     Memory,
     Branch,
     Exit,
@@ -137,6 +139,7 @@ pub(crate) fn decode(instruction: &Instruction) -> Decoded {
     }
     let kind = match base {
         "mov" => Kind::Copy,
+        "cvta" if has("shared") && !has("to") => Kind::LocalToGeneric,
         "cvta" if !has("shared") && !has("local") && !has("const") && !has("param") => Kind::Copy,
         "add" => Kind::Add,
         "sub" => Kind::Sub,

@@ -119,6 +119,11 @@ impl Evaluator<'_> {
         let plain = |a: usize, b: usize| operands.len() == a.max(b) + 1;
         match kind {
             Kind::Copy if operands.len() == 2 => Ok(Value::Known(pointer(1)?)),
+            Kind::LocalToGeneric => {
+                let address = pointer(1)?;
+                let window = Form::symbol(self.symbols.local_window());
+                Ok(address.mapped(bits, line, |offset| offset.plus(&window)))
+            }
             Kind::Add | Kind::Sub if plain(1, 2) => {
                 let (a, b) = (pointer(1)?, pointer(2)?);
                 let factor = if kind == Kind::Add { 1 } else { -1 };

@@ -15,6 +15,8 @@ pub enum SymbolKind {
     Counter { line: u32 },
     /// Address of a variable that the trace does not place.
     Variable { name: String },
+    /// Generic address at which the window of local memory starts.
+    LocalWindow,
     /// Integral part of a form divided by a positive number, rounded down.
     Quotient { of: Form, by: i128 },
     /// Value of a register at the start of an iteration, while a loop is being explored.
@@ -38,6 +40,7 @@ pub struct Symbols {
     list: Vec<Symbol>,
     quotients: BTreeMap<(Form, i128), SymbolId>,
     variables: BTreeMap<String, SymbolId>,
+    local_window: Option<SymbolId>,
 }
 
 /// Sums below this may be added up without care.
@@ -93,13 +96,37 @@ impl Symbols {
         self.variables.get(name).copied()
     }
 
-    /// Returns the name of the first variable whose address the form has as a term.
+    /// Returns the symbol for the start of the window of local memory; adds it if there is none.
+    pub(crate) fn local_window(&mut self) -> SymbolId {
+        if let Some(symbol) = self.local_window {
+            return symbol;
+        }
+        let symbol = self.add(SymbolKind::LocalWindow, 0, VARIABLE_MAX);
+        self.local_window = Some(symbol);
+        symbol
+    }
+
+    /// Returns the name of the first variable whose address the form has as a term. The window of
+    /// local memory counts as one.
     pub(crate) fn variable(&self, form: &Form) -> Option<&str> {
         let mut terms = form.terms.iter();
         terms.find_map(|&(at, _)| match self.kind(at) {
             SymbolKind::Variable { name } => Some(&name[..]),
+            SymbolKind::LocalWindow => Some("window of local memory"),
             _ => None,
         })
+    }
+
+    /// Returns the offset of a generic address in the window of local memory, counted from a
+    /// variable if it names one. `None` if the address was not made from one of local memory.
+    pub(crate) fn offset_in_local_window(&self, form: &Form) -> Option<Form> {
+        let mut offset = form.minus(&Form::symbol(self.local_window?))?;
+        if let Some(&(at, _)) = (offset.terms.iter())
+            .find(|&&(at, _)| matches!(self.kind(at), SymbolKind::Variable { .. }))
+        {
+            offset = offset.minus(&Form::symbol(at))?;
+        }
+        self.variable(&offset).is_none().then_some(offset)
     }
 
     pub(crate) fn add(&mut self, kind: SymbolKind, low: i128, high: i128) -> SymbolId {

@@ -106,9 +106,10 @@ impl Varying {
         quotients.drain(..direct);
         let is_uniform = |symbol: &SymbolId| match symbols.kind(*symbol) {
             SymbolKind::Group(_) | SymbolKind::Counter { .. } | SymbolKind::Carried => true,
-            SymbolKind::Thread(_) | SymbolKind::Quotient { .. } | SymbolKind::Variable { .. } => {
-                false
-            }
+            SymbolKind::Thread(_)
+            | SymbolKind::Quotient { .. }
+            | SymbolKind::Variable { .. }
+            | SymbolKind::LocalWindow => false,
         };
         let of_forms = |forms: &[Form]| {
             let terms = forms.iter().flat_map(Form::terms);

@@ -89,6 +89,7 @@ fn name(symbols: &Symbols, symbol: SymbolId) -> String {
             format!("[({text}) / {by}]")
         }
         SymbolKind::Variable { name } => name.clone(),
+        SymbolKind::LocalWindow => "local memory".to_owned(),
         SymbolKind::Carried => format!("carried{}", symbol.0),
     }
 }

@@ -228,3 +228,48 @@ fn nested_loops_whose_bounds_depend_on_threads_and_each_other_are_exact() {
     );
     case(&body, [2, 1, 1], [8, 1, 1], [0; 2]).assert_exact();
 }
+
+/// Body that loads from `tile` where tx exceeds ty and from the input elsewhere; `rd4` is the offset
+/// in the tile.
+fn local_or_global(offset: &str) -> String {
+    format!(
+        ".shared .align 4 .b8 tile[4096];
+         setp.gt.u32 %p1, %tx, %ty; @%p1 bra here;
+         mad.lo.u32 %r1, %bx, 32, %tx; mul.wide.u32 %rd1, %r1, 4; add.u64 %rd2, %in, %rd1; bra read;
+         here: mov.u64 %rd3, tile; {offset} add.u64 %rd5, %rd3, %rd4; cvta.shared.u64 %rd2, %rd5;
+         read: ld.f32 %f1, [%rd2];"
+    )
+}
+
+#[test]
+fn a_generic_load_from_local_or_global_memory_is_exact_where_it_is_global() {
+    let body = local_or_global("mul.wide.u32 %rd4, %tx, 4;");
+    let chosen = case(&body, [2, 1, 1], [16, 4, 1], [0; 2]);
+    chosen.assert_exact();
+    let [load] = &chosen.analysis.references[..] else {
+        panic!("{:?}", chosen.analysis.references)
+    };
+    assert!(!load.pieces.is_empty());
+    // Loads from local memory alone access no global memory at all.
+    let body = ".shared .align 4 .b8 tile[4096]; mov.u64 %rd3, tile; cvta.shared.u64 %rd2, %rd3; ld.f32 %f1, [%rd2];";
+    let local = case(body, [2, 1, 1], [16, 4, 1], [0; 2]);
+    local.assert_exact();
+    assert!(local.analysis.references[0].pieces.is_empty());
+}
+
+#[test]
+fn a_generic_load_that_may_leave_local_memory_is_unknown_and_says_so() {
+    // The input holds zeros, so the way with the far address is never taken.
+    let body = ".shared .align 4 .b8 tile[4096];
+         ld.global.u32 %r1, [%in]; mov.u64 %rd2, %in; setp.eq.u32 %p1, %r1, 0; @%p1 bra read;
+         mov.u64 %rd3, tile; mul.wide.u32 %rd4, %tx, 16777216; add.u64 %rd5, %rd3, %rd4;
+         cvta.shared.u64 %rd2, %rd5;
+         read: ld.f32 %f1, [%rd2];";
+    let far = case(body, [2, 1, 1], [4, 4, 1], [0; 2]);
+    let reason = far.analysis.references[1].cause();
+    let reason = reason.map(ToString::to_string).unwrap_or_default();
+    assert!(
+        reason.starts_with("address may leave local memory"),
+        "{reason}"
+    );
+}
