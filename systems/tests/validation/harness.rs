@@ -9,8 +9,8 @@ use warpweave_framework::{EngineOptions, InstanceStatistics, Value};
 use warpweave_params::{Kind, Node};
 use warpweave_systems::{Machine, Scenario, Simulated, Status, standard_registry};
 use warpweave_trace::{
-    CacheOperator, Class, Code, FrontEnd, HostCommand, Instruction, KernelTrace, KernelWriter,
-    LANES, Program, RegisterSet, Space, StreamWriter,
+    Attribute, CacheOperator, Class, Code, FrontEnd, HostCommand, Instruction, KernelTrace,
+    KernelWriter, LANES, Program, RegisterSet, Space, StreamWriter,
 };
 
 /// Number of independent destination registers for streaming loads and computations.
@@ -195,9 +195,21 @@ pub(super) fn kernel(
     wavefronts: u32,
     steps: impl Fn(u32, u32) -> Vec<Step>,
 ) -> KernelTrace {
+    kernel_with(work_groups, wavefronts, 0, Vec::new(), steps)
+}
+
+/// Like [`kernel`], with bytes of local memory for each work-group and attributes of the launch.
+pub(super) fn kernel_with(
+    work_groups: u32,
+    wavefronts: u32,
+    local_bytes: u32,
+    attributes: Vec<Attribute>,
+    steps: impl Fn(u32, u32) -> Vec<Step>,
+) -> KernelTrace {
     let (grid, block) = ([work_groups, 1, 1], [32 * wavefronts, 1, 1]);
-    let mut writer =
-        KernelWriter::new(Arc::clone(&CODE), grid, block, 0, Vec::new()).expect("a valid launch");
+    let writer = KernelWriter::new(Arc::clone(&CODE), grid, block, local_bytes, Vec::new());
+    let writer = writer.expect("a valid launch");
+    let mut writer = attributes.into_iter().fold(writer, KernelWriter::saying);
     for work_group in 0..work_groups {
         for wavefront in 0..wavefronts {
             let mut stream = StreamWriter::new();

@@ -3,6 +3,7 @@
 
 mod accel_sim;
 mod bandwidth;
+mod boards;
 mod cache_conscious;
 mod coalescing;
 mod conservation;
