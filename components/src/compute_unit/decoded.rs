@@ -5,10 +5,12 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use warpweave_framework::Environment;
-use warpweave_trace::{CacheOperator, Class, Code, Instruction, KernelTrace, Program, ReadPath};
+use warpweave_trace::{
+    CacheOperator, Class, Code, Instruction, KernelTrace, Program, ReadPath, Space,
+};
 
 use crate::compute_unit::registers::{Numbering, Registers, Writes};
-use crate::compute_unit::spec::{ClassTimings, ComputeUnitSpec};
+use crate::compute_unit::spec::{ClassTimings, ComputeUnitSpec, GlobalLoads};
 use crate::compute_unit::unit_kind::UnitKind;
 use crate::memory::{RequestKind, flags};
 use crate::reuse_monitor::{Family, families};
@@ -107,6 +109,7 @@ struct Known {
     program: Arc<Program>,
     classes: ClassTimings,
     operand_latency: u32,
+    global_loads: GlobalLoads,
     decoded: DecodedProgram,
 }
 
@@ -115,6 +118,7 @@ impl Known {
         Arc::ptr_eq(&self.program, program)
             && self.classes == spec.classes
             && self.operand_latency == spec.operand_latency
+            && self.global_loads == spec.load_store.global_loads
     }
 }
 
@@ -138,6 +142,7 @@ impl DecodedProgram {
             program: Arc::clone(program),
             classes: spec.classes.clone(),
             operand_latency: spec.operand_latency,
+            global_loads: spec.load_store.global_loads,
             decoded: decoded.clone(),
         });
         decoded
@@ -315,11 +320,6 @@ fn decode(
         _ if kind.is_some() => Action::Memory,
         _ => Action::Compute,
     };
-    let skips_l1 = instruction.hints.volatile
-        || matches!(
-            instruction.hints.cache,
-            CacheOperator::GlobalLevel | CacheOperator::DontCache
-        );
     Decoded {
         uses: numbering.apply(&instruction.reads.union(&instruction.writes)),
         writes: Writes::of(numbering.apply(&instruction.writes)),
@@ -338,7 +338,8 @@ fn decode(
         access: kind.map(|kind| MemoryAccess {
             kind,
             bytes: instruction.access_bytes.max(1),
-            flags: if matches!(class, Class::Load | Class::Prefetch) && skips_l1 {
+            flags: if matches!(class, Class::Load | Class::Prefetch) && skips_l1(instruction, spec)
+            {
                 flags::BYPASS_L1
             } else {
                 0
@@ -356,4 +357,16 @@ fn decode(
         unit: UnitKind::of(class).bit(),
         sources: (first as u32, (sources.len() - first) as u16),
     }
+}
+
+/// True if loads of this instruction pass the first level.
+fn skips_l1(instruction: &Instruction, spec: &ComputeUnitSpec) -> bool {
+    let asks = instruction.hints.volatile
+        || matches!(
+            instruction.hints.cache,
+            CacheOperator::GlobalLevel | CacheOperator::DontCache
+        );
+    let is_global =
+        instruction.space == Space::Global && instruction.hints.path == ReadPath::Coherent;
+    asks || is_global && spec.load_store.global_loads == GlobalLoads::Bypass
 }

@@ -153,9 +153,10 @@ pub use self::scheduler::{
 use self::spare_registers::SpareRegisters;
 pub use self::spec::{
     AtomicLanes, ClassTiming, ClassTimings, ComputeUnitSpec, ConstantLanes, ConstantsSpec,
-    FetchSpec, HeadSequence, IssueTogether, LoadStoreSpec, LocalMemorySpec, LoopExits, MemoryPipe,
-    PrefetchDistance, PrivateMemorySpec, RegisterBanksSpec, SharedMemorySpec, SpareRegistersSpec,
-    SpareVariant, StrideFrom, TailPrefetches, TextureAnswers, TextureLoads, TexturesSpec,
+    FetchSpec, GlobalLoads, HeadSequence, IssueTogether, LoadStoreSpec, LocalMemorySpec, LoopExits,
+    MemoryPipe, PrefetchDistance, PrivateMemorySpec, RegisterBanksSpec, SharedMemorySpec,
+    SpareRegistersSpec, SpareVariant, StrideFrom, TailPrefetches, TextureAnswers, TextureLoads,
+    TexturesSpec,
 };
 use self::work_groups::WorkGroupTable;
 use self::work_groups::cache_control::CacheControl;

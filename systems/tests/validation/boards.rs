@@ -246,6 +246,29 @@ fn a_line_that_all_work_groups_load_is_read_once_by_each_half_in_32_bytes() {
     }
 }
 
+/// A column of a matrix with rows of 256 bytes: 32 bytes of each line are read.
+#[test]
+fn loads_past_the_l1_fetch_the_32_bytes_that_they_need() {
+    let column = Places {
+        base: 0,
+        apart: 256,
+        distinct: 32,
+    };
+    for (loads, reads, l1_hits) in [("Cached", 4 * 32, 32), ("Bypass", 2 * 32, 0)] {
+        let steps = vec![
+            Step::Spread(column),
+            Step::Use,
+            Step::Spread(column),
+            Step::Exit,
+        ];
+        let kernel = kernel(1, 1, |_, _| steps.clone());
+        let set = format!("params.global_loads={loads}");
+        let run = simulate("systems/k40.ron", &[ONE_UNIT, &set], vec![kernel]);
+        assert_eq!(sum(&named(&run, "l2"), "reads"), reads, "{loads}");
+        assert_eq!(l1(&run, "read_hits"), l1_hits, "{loads}");
+    }
+}
+
 /// Hit rate of the first level for accesses of one work-group, in order, on a board; lists of
 /// accesses by wavefront slot.
 fn hit_rate(system: &str, hash: &str, accesses: &[(u32, Vec<Places>)]) -> f64 {

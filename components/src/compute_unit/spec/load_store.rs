@@ -26,6 +26,17 @@ pub enum MemoryPipe {
     InOrder,
 }
 
+/// Use of the first-level cache by loads from global memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum GlobalLoads {
+    /// Loads use the first level, except those whose instruction asks to pass it.
+    #[default]
+    Cached,
+    /// Every load and prefetch that may access global memory passes the first level, except
+    /// read-only data and textures.
+    Bypass,
+}
+
 /// Load/store unit: coalescer, access queue and outstanding requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -47,6 +58,10 @@ pub struct LoadStoreSpec {
     /// `Apart` is GPGPU-Sim's.
     #[serde(default)]
     pub atomics: AtomicLanes,
+    /// Use of the first level by loads from global memory. Source: `Cached` on most GPUs; a compiler
+    /// option passes it on Fermi, and the default of Kepler does (CTA-clustering paper, 2).
+    #[serde(default)]
+    pub global_loads: GlobalLoads,
     /// Maximum number of requests sent per cycle, 1 to 32.
     pub requests_per_cycle: u32,
     /// Maximum number of outstanding requests, 1 to 65536; when reached, sending waits.

@@ -18,7 +18,7 @@ use warpweave_trace::Class;
 
 pub use self::class_timings::{ClassTiming, ClassTimings};
 pub use self::fetch::FetchSpec;
-pub use self::load_store::{AtomicLanes, LoadStoreSpec, MemoryPipe};
+pub use self::load_store::{AtomicLanes, GlobalLoads, LoadStoreSpec, MemoryPipe};
 pub(crate) use self::local_memory::FIELD as SHARED_WITH_CACHE;
 pub use self::local_memory::{LocalMemorySpec, SharedMemorySpec};
 pub use self::private_memory::PrivateMemorySpec;

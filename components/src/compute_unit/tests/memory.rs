@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::bloom::BloomSpec;
+use crate::memory::flags;
 use crate::reuse_monitor::{FilterReset, KeyMode, PredictionSource, ReuseMonitorSpec};
 
 #[test]
@@ -127,7 +128,28 @@ fn cache_operators_ask_to_pass_the_first_level_by() {
     let mut bench = Bench::new(spec(), vec![kernel(&[vec![load, exit()]], 1, 0)]);
     bench.start_at(1, 0, 0, 0);
     let (_, request) = bench.bench.receive(&bench.request);
-    assert_eq!(request.flags, crate::memory::flags::BYPASS_L1);
+    assert_eq!(request.flags, flags::BYPASS_L1);
+}
+
+#[test]
+fn loads_from_global_memory_pass_the_first_level_by_where_the_unit_says_so() {
+    let mut uncached = spec();
+    uncached.load_store.global_loads = GlobalLoads::Bypass;
+    let mut read_only = access(Class::Load, &[4], &[], Space::Global, strided(0x200, 4));
+    read_only.instruction.hints.path = warpweave_trace::ReadPath::NonCoherent;
+    let steps = vec![
+        access(Class::Load, &[1], &[], Space::Global, strided(0, 4)),
+        access(Class::Store, &[], &[], Space::Global, strided(0x100, 4)),
+        read_only,
+        access(Class::Load, &[2], &[], Space::Local, [0; LANES]),
+        exit(),
+    ];
+    for (spec, expected) in [(spec(), [0; 4]), (uncached, [flags::BYPASS_L1, 0, 0, 0])] {
+        let mut bench = Bench::new(spec, vec![kernel(std::slice::from_ref(&steps), 1, 0)]);
+        bench.start_at(1, 0, 0, 0);
+        let found = [0; 4].map(|_: u16| bench.bench.receive(&bench.request).1.flags);
+        assert_eq!(found, expected);
+    }
 }
 
 #[test]

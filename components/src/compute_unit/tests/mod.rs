@@ -80,6 +80,7 @@ fn spec() -> ComputeUnitSpec {
             pipe: MemoryPipe::Separate,
             issues_per_cycle: None,
             atomics: AtomicLanes::Together,
+            global_loads: GlobalLoads::Cached,
             requests_per_cycle: 1,
             outstanding_max: 64,
             writeback_latency: 1,

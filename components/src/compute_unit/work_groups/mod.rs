@@ -65,9 +65,28 @@ pub(crate) struct WorkGroupTable {
 #[derive(Default, Serialize, Deserialize)]
 struct WorkGroupCounts {
     wavefronts: TimeWeighted,
+    /// 1 while any wavefront is resident, otherwise 0.
+    with_wavefronts: TimeWeighted,
     work_groups: TimeWeighted,
     completed: u64,
     barriers: u64,
+}
+
+impl WorkGroupCounts {
+    /// Counts a work-group of so many wavefronts as resident from this cycle on.
+    fn come(&mut self, wavefronts: u32, now: Cycle) {
+        self.wavefronts.add(now, u64::from(wavefronts));
+        self.with_wavefronts.set(now, 1);
+        self.work_groups.add(now, 1);
+    }
+
+    /// Counts a work-group of so many wavefronts as gone from this cycle on.
+    fn leave(&mut self, wavefronts: u32, now: Cycle) {
+        self.wavefronts.sub(now, u64::from(wavefronts));
+        let any = u64::from(self.wavefronts.value() > 0);
+        self.with_wavefronts.set(now, any);
+        self.work_groups.sub(now, 1);
+    }
 }
 
 impl WorkGroupTable {
@@ -186,8 +205,7 @@ impl WorkGroupTable {
         };
         self.registers_used += registers;
         self.local_bytes_used += group.local_bytes;
-        self.counts.wavefronts.add(now, u64::from(count));
-        self.counts.work_groups.add(now, 1);
+        self.counts.come(count, now);
         self.slots[usize::from(start.slot)] = group;
     }
 
@@ -227,9 +245,7 @@ impl WorkGroupTable {
         let group = std::mem::take(group);
         self.registers_used -= group.registers;
         self.local_bytes_used -= group.local_bytes;
-        let count = group.slots.count_ones();
-        self.counts.wavefronts.sub(now, u64::from(count));
-        self.counts.work_groups.sub(now, 1);
+        self.counts.leave(group.slots.count_ones(), now);
         self.counts.completed += 1;
         Some(Finished {
             kernel: group.kernel,
@@ -288,6 +304,16 @@ impl WorkGroupTable {
             "fraction of wavefront slots occupied, over all cycles",
             counts.wavefronts.integral(cycle),
             cycle * u64::from(wavefront_slots),
+        );
+        let active = counts.with_wavefronts.integral(cycle);
+        let meaning = "cycles in which at least one wavefront was resident";
+        s.counter("cycles_with_wavefronts", "cycles", meaning, active);
+        s.ratio(
+            "achieved_occupancy",
+            "slot cycles",
+            "fraction of wavefront slots occupied, over the cycles with a wavefront",
+            counts.wavefronts.integral(cycle),
+            active * u64::from(wavefront_slots),
         );
         let meaning = "maximum number of resident wavefronts";
         s.maximum(
@@ -351,8 +377,7 @@ mod tests {
             undrained: count,
             ..WorkGroup::default()
         };
-        table.counts.wavefronts.add(0, u64::from(count));
-        table.counts.work_groups.add(0, 1);
+        table.counts.come(count, 0);
         table
     }
 
@@ -366,6 +391,19 @@ mod tests {
         // The one that was missing ends.
         assert_eq!(table.end(1), Some(0b1011));
         assert_eq!(table.counts.barriers, 2);
+    }
+
+    /// CTA-clustering paper, achieved occupancy: 32 wavefronts for 100 cycles, 16 for 100, and none
+    /// for 50, in 64 slots, are 24 of 64.
+    #[test]
+    fn cycles_without_wavefronts_do_not_count_for_the_achieved_occupancy() {
+        let mut counts = WorkGroupCounts::default();
+        counts.come(16, 50);
+        counts.come(16, 50);
+        counts.leave(16, 150);
+        counts.leave(16, 250);
+        assert_eq!(counts.with_wavefronts.integral(300), 200);
+        assert_eq!(counts.wavefronts.integral(300), 24 * 200);
     }
 
     #[test]
