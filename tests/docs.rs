@@ -104,6 +104,15 @@ fn the_commands_for_a_kernel_of_ones_own_work() {
 }
 
 #[test]
+fn the_commands_of_the_page_on_sharing_run() {
+    for line in blocks("docs/sharing.md", "sh").concat().lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        assert_eq!(words[0], "warpweave", "{line}");
+        succeeds(&words[1..]);
+    }
+}
+
+#[test]
 fn the_commands_of_the_search_for_a_mapping_run_and_its_first_table_takes_fewer_cycles() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let tables = folder.path().join("tables").display().to_string();

@@ -46,6 +46,7 @@ mod read_caches;
 mod recordings;
 mod report;
 mod reuse;
+mod sharing;
 mod slurm;
 mod spare_registers;
 mod stale_reads;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
 use warpweave_accesses::{AccessLog, AccessLogError, Head, Kind, Record};
-use warpweave_files::{Budget, Ledger, OVER_BUDGET_HINT};
+use warpweave_files::{Budget, Input, Ledger, OVER_BUDGET_HINT};
 use warpweave_params::{name_hint, printable_lines};
 use warpweave_systems::report::CsvTable;
 
@@ -85,7 +85,22 @@ pub(crate) fn accesses(arguments: &Arguments, budget: &Budget) -> CommandResult 
     Ok(ExitCode::SUCCESS)
 }
 
-fn refused(error: AccessLogError) -> Failure {
+/// True if a file starts with the header of an access log.
+pub(crate) fn is_log(path: &Path) -> Result<bool, Failure> {
+    let refused =
+        |error: std::io::Error| Failure::InputText(format!("{}: {error}", path.display()));
+    let mut input = Input::open(path).map_err(refused)?;
+    let mut begin = [0; AccessLog::MAGIC.len()];
+    match std::io::Read::read_exact(&mut input, &mut begin) {
+        Ok(()) => Ok(begin == AccessLog::MAGIC),
+        // The reader of traces says what is wrong with it.
+        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(refused(error)),
+    }
+}
+
+/// Explains why a log cannot be read.
+pub(crate) fn refused(error: AccessLogError) -> Failure {
     if error.is_over_budget() {
         return Failure::Machine(format!("{error}\nhint: {OVER_BUDGET_HINT}"));
     }

@@ -1,21 +1,22 @@
 //! `warpweave analyze`: memory reuse, from a trace, an access log or the code of kernels.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Subcommand, ValueEnum};
 use warpweave_accesses::{AccessLog, Kind};
-use warpweave_files::{Budget, Input, Ledger, OVER_BUDGET_HINT};
+use warpweave_files::{Budget, Ledger, OVER_BUDGET_HINT};
 use warpweave_params::printable_lines;
 use warpweave_reuse::{Analysis, BINS, Found, Options, Relation, Unit, trace};
 use warpweave_systems::profile;
 use warpweave_systems::report::CsvTable;
 use warpweave_trace::TraceFile;
 
+use crate::accesses::{is_log, refused};
 use crate::arguments::power_of_two;
 use crate::outcome::{CommandResult, Failure, to_stdout};
-use crate::{affine, mapping};
+use crate::{affine, mapping, sharing};
 
 /// Width of a full bar, in characters.
 const BAR: usize = 20;
@@ -24,6 +25,8 @@ const BAR: usize = 20;
 pub(crate) enum AnalyzeCommand {
     /// Measure memory reuse: ratios, shares, distances and chains by launch relation.
     Reuse(ReuseArguments),
+    /// Measure which lines and words the work-groups of a launch share, and class each kernel.
+    Sharing(sharing::Arguments),
     /// Derive addresses of loads and stores from the code, and the reuse between work-groups.
     Affine(affine::Arguments),
     /// Search for mappings of work-groups to compute units that fetch few lines, by the code.
@@ -72,6 +75,7 @@ enum Form {
 pub(crate) fn analyze(command: &AnalyzeCommand, budget: &Budget) -> CommandResult {
     match command {
         AnalyzeCommand::Reuse(arguments) => reuse(arguments, budget),
+        AnalyzeCommand::Sharing(arguments) => sharing::sharing(arguments, budget),
         AnalyzeCommand::Affine(arguments) => affine::affine(arguments, budget),
         AnalyzeCommand::Mapping(arguments) => mapping::mapping(arguments, budget),
     }
@@ -95,20 +99,6 @@ fn reuse(arguments: &ReuseArguments, budget: &Budget) -> CommandResult {
         Form::Csv => to_stdout(&table(&found))?,
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// True if a file starts with the header of an access log.
-fn is_log(path: &Path) -> Result<bool, Failure> {
-    let refused =
-        |error: std::io::Error| Failure::InputText(format!("{}: {error}", path.display()));
-    let mut input = Input::open(path).map_err(refused)?;
-    let mut begin = [0; AccessLog::MAGIC.len()];
-    match std::io::Read::read_exact(&mut input, &mut begin) {
-        Ok(()) => Ok(begin == AccessLog::MAGIC),
-        // The reader of traces says what is wrong with it.
-        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(false),
-        Err(error) => Err(refused(error)),
-    }
 }
 
 fn options(arguments: &ReuseArguments) -> Options {
@@ -144,12 +134,6 @@ fn of_trace(arguments: &ReuseArguments, budget: &Budget) -> Result<Analysed, Fai
 }
 
 fn of_log(arguments: &ReuseArguments, budget: &Budget) -> Result<Analysed, Failure> {
-    let refused = |error: warpweave_accesses::AccessLogError| {
-        if error.is_over_budget() {
-            return Failure::Machine(format!("{error}\nhint: {OVER_BUDGET_HINT}"));
-        }
-        Failure::InputText(error.to_string())
-    };
     let ledger = Ledger::new(budget);
     let mut log = AccessLog::open(&arguments.file, &ledger).map_err(refused)?;
     let head = log.head().clone();

@@ -32,6 +32,7 @@ mod ptx;
 mod recordings;
 mod results;
 mod run;
+mod sharing;
 mod slurm;
 mod stats;
 mod stub;

@@ -18,6 +18,7 @@ mod footprint;
 mod lines;
 mod ratio;
 mod relation;
+pub mod sharing;
 mod stack;
 
 pub use self::analysis::{Analysis, Found, Linked, Options, Shares};

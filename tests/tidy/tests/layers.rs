@@ -72,7 +72,7 @@ const LAYERS: [(&str, &str); 24] = [
     ("systems/probe/src", "programs bench figures"),
     (
         "systems/reuse/src",
-        "footprint ratio distance stack relation chains analysis lines",
+        "footprint ratio distance stack relation chains analysis lines sharing",
     ),
     (
         "systems/experiments/src",
@@ -98,7 +98,7 @@ const LAYERS: [(&str, &str); 24] = [
     (
         "tools/cli",
         "outcome host memory progress fields stub policies recordings arguments stats drive \
-         emulation results check_program run accesses ptx affine mapping analyze validate bench check \
+         emulation results check_program run accesses ptx affine mapping sharing analyze validate bench check \
          compare conform describe diff slurm experiment list new probe sweep system timeline \
          trace cli",
     ),
