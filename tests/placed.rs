@@ -141,12 +141,7 @@ fn agents_compute_what_the_plain_kernel_does_under_every_even_policy() {
     verified(&plain.warpweave(&JSON));
     for by in ["Slot", "Arrival"] {
         let bench = placed(by);
-        for policy in [
-            "TwoLevelRoundRobin",
-            "StrictRoundRobin",
-            "DemandRoundRobin",
-            "RandomRoundRobin",
-        ] {
+        for policy in ["StrictRoundRobin", "DemandRoundRobin", "RandomRoundRobin"] {
             let set = format!("scheduler.policy={policy}");
             verified(&bench.warpweave(&[&JSON[..], &["--set", &set]].concat()));
         }
@@ -239,6 +234,9 @@ fn a_recorded_trace_runs_like_the_program_and_tells_its_place() {
     let info = bench.warpweave(&["trace", "info", "t.wwt"]);
     let told = "asks where it runs: placed on 2 units by arrival, 4 work-groups each";
     assert!(info.out.contains(told), "{}", info.out);
+    let exported = bench.warpweave(&["trace", "export", "t.wwt", "-o", "exported"]);
+    let lost = format!("{}{}", exported.out, exported.err);
+    assert!(lost.contains("launches placed on declared units"), "{lost}");
     let cycles = |ended: &Ended| {
         assert_eq!(ended.code, 0, "{}", ended.err);
         ended.json()["cycles"].clone()

@@ -57,6 +57,8 @@ pub fn export(from: &Path, to: &Path, ledger: &Ledger) -> Result<Vec<Loss>, Acce
                 number += 1;
                 let ledger = Ledger::new(&ledger.budget());
                 let kernel = file.kernel(kernel)?;
+                let is_placed = u64::from(kernel.place().is_some());
+                losses.add("launches placed on declared units", is_placed);
                 let text = kernel::text(&kernel, (number, stream), &mut losses, &ledger)?;
                 let name = format!("kernel-{number}.traceg");
                 folder.file(&name, text.as_bytes())?;

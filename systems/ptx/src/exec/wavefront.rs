@@ -186,6 +186,7 @@ impl Private {
     }
 }
 
+/// Returns the value of a special register in each lane.
 fn special(
     kernel: &Kernel,
     config: &LaunchConfig<'_>,
@@ -193,37 +194,39 @@ fn special(
     answers: Answers,
     special: Special,
 ) -> Lanes32 {
-    let [x, y, _] = config.block;
-    let group_id = config.group_id(group);
+    let lanes = |value: fn(u32) -> u32| std::array::from_fn(|lane| value(lane as u32));
     let of_place = |value: fn(&Place, u32) -> u32| {
         let place = answers.place.as_ref();
         place.map_or(0, |place| value(place, group))
     };
     let slots = |contexts: u32| contexts * config.wavefronts_per_group();
+    let uniform = match special {
+        Special::ThreadId(axis) => return thread_ids(config, index, axis),
+        Special::LaneId => return lanes(|lane| lane),
+        Special::MaskEq => return lanes(|lane| 1 << lane),
+        Special::MaskLe => return lanes(|lane| u32::MAX >> (31 - lane)),
+        Special::MaskLt => return lanes(|lane| (1 << lane) - 1),
+        Special::MaskGe => return lanes(|lane| u32::MAX << lane),
+        Special::MaskGt => return lanes(|lane| !(u32::MAX >> (31 - lane))),
+        Special::BlockSize(axis) => config.block[axis],
+        Special::GroupId(axis) => config.group_id(group)[axis],
+        Special::GridSize(axis) => config.grid[axis],
+        Special::DynamicSharedBytes => config.dynamic_local_bytes,
+        Special::GridWorkspace { first_bit } => (answers.workspace >> first_bit) as u32,
+        Special::TotalSharedBytes => config.dynamic_local_bytes + kernel.code().static_local_bytes,
+        Special::Unit => of_place(Place::unit_of),
+        Special::Units => of_place(|place, _| place.units),
+        Special::WavefrontSlot => slots(of_place(Place::context_of)) + index,
+        Special::WavefrontSlots => slots(of_place(|place, _| place.contexts)),
+    };
+    [uniform; 32]
+}
+
+/// Returns the coordinate along an axis of each thread of a wavefront.
+fn thread_ids(config: &LaunchConfig<'_>, index: u32, axis: usize) -> Lanes32 {
+    let [x, y, _] = config.block;
     std::array::from_fn(|lane| {
-        let lane = lane as u32;
-        let thread = index * 32 + lane;
-        let bit = 1u32 << lane;
-        match special {
-            Special::ThreadId(axis) => [thread % x, thread / x % y, thread / x / y][axis],
-            Special::BlockSize(axis) => config.block[axis],
-            Special::GroupId(axis) => group_id[axis],
-            Special::GridSize(axis) => config.grid[axis],
-            Special::LaneId => lane,
-            Special::MaskEq => bit,
-            Special::MaskLe => bit | (bit - 1),
-            Special::MaskLt => bit - 1,
-            Special::MaskGe => !(bit - 1),
-            Special::MaskGt => !(bit | (bit - 1)),
-            Special::DynamicSharedBytes => config.dynamic_local_bytes,
-            Special::GridWorkspace { first_bit } => (answers.workspace >> first_bit) as u32,
-            Special::TotalSharedBytes => {
-                config.dynamic_local_bytes + kernel.code().static_local_bytes
-            }
-            Special::Unit => of_place(Place::unit_of),
-            Special::Units => of_place(|place, _| place.units),
-            Special::WavefrontSlot => slots(of_place(Place::context_of)) + index,
-            Special::WavefrontSlots => slots(of_place(|place, _| place.contexts)),
-        }
+        let thread = index * 32 + lane as u32;
+        [thread % x, thread / x % y, thread / x / y][axis]
     })
 }
