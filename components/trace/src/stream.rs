@@ -136,6 +136,10 @@ impl AccessHead {
     }
 }
 
+/// Bytes that a stream has room for from the start. Growing to it step by step costs as much as a
+/// hundred records.
+const BYTES_AT_FIRST: usize = 256;
+
 impl Default for StreamWriter {
     fn default() -> Self {
         Self::new()
@@ -146,7 +150,7 @@ impl StreamWriter {
     /// Creates a stream without any records.
     pub fn new() -> Self {
         Self {
-            bytes: Vec::new(),
+            bytes: Vec::with_capacity(BYTES_AT_FIRST),
             taken: 0,
             pc: 0,
             run: 0,

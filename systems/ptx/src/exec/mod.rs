@@ -449,7 +449,7 @@ fn emulate(
         watches: Vec::new(),
         spare: SpareRegisters::new(),
         budget,
-        answers,
+        answers: &answers,
         records: Records::new(charge),
     };
     let trace = schedule(&mut machine, writer)?;
@@ -475,7 +475,7 @@ struct Machine<'l, O> {
     spare: SpareRegisters,
     /// Budget that nested calls are charged to.
     budget: Budget,
-    answers: Answers,
+    answers: &'l Answers,
     records: Records,
 }
 

@@ -19,13 +19,15 @@ pub(super) enum State {
 }
 
 /// Facts about a launch that its wavefronts can ask for.
-#[derive(Clone, Copy)]
 pub(super) struct Answers {
     /// Address of the workspace of grid-wide barriers; 0 without one.
     pub(super) workspace: u64,
     /// Placement of the launch, if the kernel asks for it.
     pub(super) place: Option<Place>,
 }
+
+/// Paths that have room from the start; most kernels need no more.
+const PATHS_AT_FIRST: usize = 4;
 
 pub(super) struct Wavefront {
     /// Linear number of the wavefront's work-group.
@@ -57,7 +59,7 @@ impl Wavefront {
         mut registers: Registers,
         place: (u32, u32),
         budget: Budget,
-        answers: Answers,
+        answers: &Answers,
         keeps_ended: bool,
     ) -> Self {
         let (group, index) = place;
@@ -86,6 +88,12 @@ impl Wavefront {
             private_end: private_bytes,
             paths: 0,
         };
+        let mut paths = Vec::with_capacity(PATHS_AT_FIRST);
+        paths.push(Path {
+            pc: frame.entry,
+            meet: NO_PC,
+            mask,
+        });
         Self {
             group,
             index,
@@ -96,11 +104,7 @@ impl Wavefront {
             },
             nested: NestedMemory::new(budget, covered),
             activations: vec![activation],
-            paths: vec![Path {
-                pc: frame.entry,
-                meet: NO_PC,
-                mask,
-            }],
+            paths,
             carry: 0,
             state: State::Running,
             writer: StreamWriter::new(),
@@ -191,7 +195,7 @@ fn special(
     kernel: &Kernel,
     config: &LaunchConfig<'_>,
     (group, index): (u32, u32),
-    answers: Answers,
+    answers: &Answers,
     special: Special,
 ) -> Lanes32 {
     let lanes = |value: fn(u32) -> u32| std::array::from_fn(|lane| value(lane as u32));
