@@ -112,7 +112,7 @@ fn assert_costs(head: &LaunchHead<'_>, kernel: &KernelTrace, analysis: &LaunchAn
                 let bytes = u64::from(instruction.access_bytes);
                 let costs = match record.space {
                     _ if addresses.is_empty() => continue,
-                    // Lanes of a generic access that go to local memory, where banks are not counted.
+                    // Lanes of a generic access that go to local memory.
                     Space::Shared if instruction.space == Space::Global => continue,
                     Space::Global => [128, 32].map(|size| touched(&addresses, bytes, size).len()),
                     Space::Shared => {

@@ -16,7 +16,7 @@ use crate::variable;
 const PIECES_MAX: usize = 64;
 
 /// Offsets from a variable in local memory that keep an access out of global memory. The window of
-/// local memory starts at 16 MiB, no variable lies higher in it, and device memory starts far above.
+/// local memory starts at 16 MiB and has as many bytes; device memory starts far above.
 const OFFSETS_IN_LOCAL_WINDOW: (i128, i128) = (-(1 << 23), 1 << 23);
 
 impl Evaluator<'_> {

@@ -229,8 +229,8 @@ fn nested_loops_whose_bounds_depend_on_threads_and_each_other_are_exact() {
     case(&body, [2, 1, 1], [8, 1, 1], [0; 2]).assert_exact();
 }
 
-/// Body that loads from `tile` where tx exceeds ty and from the input elsewhere; `rd4` is the offset
-/// in the tile.
+/// Returns a body that loads from the tile where tx exceeds ty, and from the input elsewhere.
+/// `rd4` is the offset in the tile.
 fn local_or_global(offset: &str) -> String {
     format!(
         ".shared .align 4 .b8 tile[4096];
