@@ -1,5 +1,5 @@
-//! Checks of placed launches in whole systems: agents that ask where they run and share the tasks of
-//! a plain kernel (CCL-M7).
+//! Checks of placed launches in whole systems: agents ask where they run and share the tasks of a
+//! plain kernel (CCL-M7).
 
 use std::path::Path;
 use std::sync::Arc;

@@ -225,8 +225,8 @@ impl Dispatcher {
         }
     }
 
-    /// Sends a work-group to its unit and updates the accounts. Fails the run if a placed launch has
-    /// no context for it.
+    /// Sends a work-group to its unit and updates the accounts. Fails the run if a placed launch
+    /// has no context for it.
     fn place(
         &mut self,
         ctx: &mut Context<'_>,

@@ -327,8 +327,8 @@ impl Machine {
         }))
     }
 
-    /// Checks that a launch can run: a unit holds a work-group of it, all units together hold a
-    /// whole cooperative one, and a placed one is placed as they hold it. `who` names it.
+    /// Checks that a launch can run: a unit holds a work-group of it, and all units together hold
+    /// a whole cooperative one. A placed one must be placed as they hold it. `who` names it.
     ///
     /// # Errors
     /// Returns the reason why it can never run.

@@ -29,9 +29,9 @@
 //!
 //! # Not modelled
 //! The emulator has no texture cache (texture reads are loads from global memory), mipmaps,
-//! surfaces, matrix arithmetic or asynchronous copies. It also lacks special registers whose
-//! value depends on time, or on placement unless the launch declares it. Kernels that use unsupported features are refused, with name
-//! and line.
+//! surfaces, matrix arithmetic or asynchronous copies. It also lacks special registers whose value
+//! depends on time, or on placement unless the launch declares it. Kernels that use unsupported
+//! features are refused, with name and line.
 //!
 //! # Example
 //!

@@ -121,7 +121,8 @@ impl Module {
         &self.refused
     }
 
-    /// Returns the refusal of the kernel with this address as data, if the device may not launch it.
+    /// Returns the refusal of the kernel with this address as data, if the device may not launch
+    /// it.
     pub(crate) fn refused_at(&self, address: u64) -> Option<RefusedKernel> {
         if let Some(kernel) = self.kernel_at(address) {
             return kernel.check_questions(false).err();

@@ -1,8 +1,8 @@
 //! Tests of the scheduler: its [`policies`] alone, those that use [`children`] or are [`mapped`],
 //! and the scheduler between [`scripted`] neighbors. Further the [`facts`] it receives,
-//! [`several_kernels`] at once, [`cooperative`] and [`placed`] launches, and queues in memory ([`queue_memory`]).
-//! The whole [`launch_path`] runs with host driver and GMU, and with a [`fake_unit`] in place of
-//! each compute unit.
+//! [`several_kernels`] at once, [`cooperative`] and [`placed`] launches, and queues in memory
+//! ([`queue_memory`]). The whole [`launch_path`] runs with host driver and GMU, and with a
+//! [`fake_unit`] in place of each compute unit.
 
 mod children;
 mod cooperative;

@@ -255,7 +255,17 @@ fn a_kernel_that_asks_for_its_number_and_its_place_is_refused_with_a_place() {
         ".func (.reg .b32 %r0) which() {{ mov.u32 %r0, %clusterid.y; ret; }}\n{}",
         entry("    mov.u32 %r1, %smid;\n    mov.u32 %r2, %ctaid.x;\n    call (%r3), which;")
     );
-    assert_snapshot!(refusal(&text, 4, &placed(4, 1, PlacedBy::Slot)), @"");
+    assert_snapshot!(refusal(&text, 4, &placed(4, 1, PlacedBy::Slot)), @"
+    kernel `k` uses unsupported features:
+    test.ptx:4:46: the kernel asks for its number and its place: `%clusterid.y` here and `%smid` in line 12
+    4 | .func (.reg .b32 %r0) which() { mov.u32 %r0, %clusterid.y; ret; }
+      |                                              ^^^^^^^^^^^^
+    hint: work-groups of a placed launch take their work from their place alone; let the kernel find it from `%smid` and its number on the unit
+    test.ptx:13:18: the kernel asks for its number and its place: `%ctaid.x` here and `%smid` in line 12
+    13 |     mov.u32 %r2, %ctaid.x;
+       |                  ^^^^^^^^
+    hint: work-groups of a placed launch take their work from their place alone; let the kernel find it from `%smid` and its number on the unit
+    ");
     let without = refusal(&text, 4, &EmulationOptions::default());
     assert!(
         without.contains("`%smid` depends on placement"),
