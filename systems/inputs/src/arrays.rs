@@ -47,6 +47,11 @@ pub enum ArrayGenerator {
         /// Upper bound of the values, exclusive.
         high: f64,
     },
+    /// Whole numbers from 0 to one less than the length, of `u32` and in random order.
+    Shuffled {
+        /// Random seed; the same seed gives the same array.
+        seed: u64,
+    },
     /// Row-major n x n matrix of `f32` with values drawn uniformly from -1..1, and n on its
     /// diagonal. It can be decomposed without pivoting.
     DiagonallyDominant {
@@ -124,6 +129,7 @@ impl ArrayGenerator {
                 let draw = |_| bell(&mut random, low, high) as u32;
                 Ok((0..length).map(draw).collect())
             }
+            ArrayGenerator::Shuffled { seed } => Ok(Random::new(seed, 0).shuffled(length)),
             ArrayGenerator::DiagonallyDominant { .. } => Err(self.only("F32")),
             ArrayGenerator::SearchTreeKeys { tree, seed } => {
                 self.check_tree(tree, length)?;
@@ -206,7 +212,8 @@ impl ArrayGenerator {
                 };
                 Ok((0..length).map(draw).collect())
             }
-            ArrayGenerator::SearchTreeKeys { .. }
+            ArrayGenerator::Shuffled { .. }
+            | ArrayGenerator::SearchTreeKeys { .. }
             | ArrayGenerator::SearchTreeChildren { .. }
             | ArrayGenerator::SuffixTree { .. } => Err(self.only("U32")),
         }
@@ -249,9 +256,9 @@ impl ArrayGenerator {
                 })
             }
             ArrayGenerator::DiagonallyDominant { .. } => Err(self.only("F32")),
-            ArrayGenerator::SearchTreeKeys { .. } | ArrayGenerator::SearchTreeChildren { .. } => {
-                Err(self.only("U32"))
-            }
+            ArrayGenerator::Shuffled { .. }
+            | ArrayGenerator::SearchTreeKeys { .. }
+            | ArrayGenerator::SearchTreeChildren { .. } => Err(self.only("U32")),
             ArrayGenerator::SuffixTree { tree, part } => {
                 self.check_suffix_tree(tree, part, length)?;
                 let letters = match part {
@@ -392,6 +399,7 @@ impl ArrayGenerator {
             ArrayGenerator::Constant(_) => "Constant",
             ArrayGenerator::Uniform { .. } => "Uniform",
             ArrayGenerator::Gaussian { .. } => "Gaussian",
+            ArrayGenerator::Shuffled { .. } => "Shuffled",
             ArrayGenerator::DiagonallyDominant { .. } => "DiagonallyDominant",
             ArrayGenerator::SearchTreeKeys { .. } => "SearchTreeKeys",
             ArrayGenerator::SearchTreeChildren { .. } => "SearchTreeChildren",
@@ -509,6 +517,16 @@ mod tests {
                 .unwrap(),
             [1]
         );
+    }
+
+    #[test]
+    fn a_shuffled_array_has_every_number_once() {
+        let shuffled = ArrayGenerator::Shuffled { seed: 1 };
+        let mut numbers = shuffled.u32s(100).unwrap();
+        assert_eq!(numbers[..5], [88, 23, 39, 92, 42]);
+        numbers.sort_unstable();
+        assert_eq!(numbers, ArrayGenerator::Iota.u32s(100).unwrap());
+        assert!(shuffled.f32s(2).is_err() && shuffled.u32s(0).unwrap().is_empty());
     }
 
     #[test]

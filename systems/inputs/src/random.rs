@@ -50,6 +50,15 @@ impl Random {
         }
     }
 
+    /// Returns the numbers below `length` in random order (Fisher and Yates).
+    pub fn shuffled(&mut self, length: usize) -> Vec<u32> {
+        let mut numbers: Vec<u32> = (0..length).map(|number| number as u32).collect();
+        for end in (2..=length).rev() {
+            numbers.swap(end - 1, self.below(end as u64) as usize);
+        }
+        numbers
+    }
+
     /// Draws a uniform number in `0..bound` other than `one`.
     ///
     /// # Panics

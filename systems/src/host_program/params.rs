@@ -1,4 +1,4 @@
-//! Parameters of a workload file: integers and booleans for expressions, anything else by name.
+//! Parameters of a workload file, for expressions and by name.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use warpweave_params::{
 /// Parameters with their values after overrides.
 #[derive(Default)]
 pub(super) struct Params {
-    /// Integer and boolean parameters, visible in expressions.
+    /// All parameters by name, as expressions see them.
     pub(super) env: Env,
     /// Parameters other than integers; `"=name"` alone refers to the whole value.
     values: BTreeMap<String, Node>,
@@ -72,9 +72,7 @@ impl Params {
             self.env.set(&name.value, from_node::<i64>(&value)?);
             return Ok(());
         }
-        if matches!(value.kind, Kind::Bool(_)) {
-            self.env.define(&name.value, value.kind.clone());
-        }
+        self.env.define(&name.value, value.kind.clone());
         self.values.insert(name.value.clone(), value);
         Ok(())
     }

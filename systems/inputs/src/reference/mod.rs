@@ -18,16 +18,23 @@
 //! used.
 
 mod alignment;
+mod alignment_scores;
+mod attraction;
 mod back_propagation;
 mod bfs;
+mod block_compression;
 mod blur;
+mod centroids;
 mod colouring;
 mod connectivity;
 mod convolution;
+mod convolution_3d;
 mod dct;
 mod demosaic;
+mod denoising;
 mod fdtd;
 mod given;
+mod gram;
 mod histogram;
 mod hotspot;
 mod join;
@@ -39,9 +46,13 @@ mod meeting;
 mod mesh;
 mod neighbour;
 mod neural_network;
+mod option_estimates;
+mod option_prices;
+mod picture_differences;
 mod priority;
 mod property;
 mod question;
+mod rank_update;
 mod regional_maxima;
 mod registry;
 mod shared_tiles;
@@ -67,16 +78,23 @@ use warpweave_params::Diagnostic;
 use crate::element::ElementType;
 
 pub use alignment::{Alignments, alignment};
+pub use alignment_scores::{AlignmentScores, alignment_scores};
+pub use attraction::{Accelerations, accelerations};
 pub use back_propagation::{AdjustedWeights, LayerForward, adjusted_weights, layer_forward};
 pub use bfs::{BfsLevels, bfs_levels};
+pub use block_compression::{CompressedBlocks, compressed_block};
 pub use blur::{BinomialBlur, binomial_blur};
+pub use centroids::{NearestCentroids, nearest_centroids};
 pub use colouring::{IndependentSetColours, independent_set_colours};
 pub use connectivity::{components, is_connected, reachable};
 pub use convolution::{Convolution2d, convolution_2d};
+pub use convolution_3d::{Convolution3d, convolution_3d};
 pub use dct::{DctQuantised, DctRestored, dct_inverse, dct_quantised};
 pub use demosaic::{Colour, Demosaiced, demosaiced};
+pub use denoising::{Denoised, denoised};
 pub use fdtd::{Fdtd3d, fdtd_3d};
 pub use given::{Column, Computed, Constant, File, Values};
+pub use gram::{GramProduct, gram_product};
 pub use histogram::{HISTOGRAM_BINS, Histogram, histogram};
 pub use hotspot::{Chip, Hotspot, hotspot};
 pub use join::{JoinMatches, join_matches};
@@ -90,6 +108,9 @@ pub use meeting::{MeetingRound, meeting_round};
 pub use mesh::{Mesh, RefinedMesh, refined_mesh};
 pub use neighbour::{NeighbourSums, neighbour_sums};
 pub use neural_network::{NeuralNetwork, neural_network};
+pub use option_estimates::{OptionEstimates, option_estimates};
+pub use option_prices::{OptionPrices, OptionRight, option_price};
+pub use picture_differences::{PictureDifferences, picture_differences};
 pub use priority::{
     PriorityColours, PriorityIndependentSet, priority_colours, priority_independent_set,
 };
@@ -97,6 +118,7 @@ pub use property::{
     Ascending, Judgement, MaximalIndependentSet, Permutation, ProperColouring, Property,
 };
 pub use question::{FindComputed, Inputs, Layout, Question, unusable_weights};
+pub use rank_update::{RankUpdate, rank_2k_update, rank_k_update};
 pub use regional_maxima::{RegionalMaxima, regional_maxima};
 pub use registry::{Answer, Claim, References};
 pub use shared_tiles::{SharedTileSums, shared_tile_sums};
@@ -167,20 +189,31 @@ impl Shape {
 /// Returns all references and properties of this crate, by the names that descriptions use.
 pub fn standard_references() -> References {
     let mut references = References::new();
+    references.register::<Accelerations>();
     references.register::<AdjustedWeights>();
+    references.register::<AlignmentScores>();
     references.register::<Alignments>();
     references.register::<BfsLevels>();
     references.register::<Column>();
+    references.register::<CompressedBlocks>();
     references.register::<Computed>();
     references.register::<Constant>();
     references.register::<BinomialBlur>();
     references.register::<Convolution2d>();
+    references.register::<Convolution3d>();
     references.register::<DctQuantised>();
     references.register::<DctRestored>();
     references.register::<Demosaiced>();
+    references.register::<Denoised>();
     references.register::<Fdtd3d>();
     references.register::<File>();
+    references.register::<GramProduct>();
     references.register::<Histogram>();
+    references.register::<NearestCentroids>();
+    references.register::<OptionEstimates>();
+    references.register::<OptionPrices>();
+    references.register::<PictureDifferences>();
+    references.register::<RankUpdate>();
     references.register::<Sorted>();
     references.register::<Hotspot>();
     references.register::<IndependentSetColours>();

@@ -136,7 +136,8 @@ pub enum Command {
 /// Kernel launch with its grid, stream and arguments.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Launch {
-    /// Name of the kernel to launch.
+    /// Name of the kernel to launch, or the parts that make it up.
+    #[serde(deserialize_with = "joined")]
     pub kernel: Name,
     /// Module that defines the kernel; if absent, the only one that does.
     #[serde(default)]
@@ -182,6 +183,15 @@ pub struct LaunchPlace {
     pub contexts: Value,
     /// Meaning of a context's number: `Slot` or `Arrival`.
     pub by: PlacedBy,
+}
+
+/// Joins the parts of a name; the first one gives its place.
+fn joined<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Name, D::Error> {
+    let mut parts = OneOrMore::<Name>::deserialize(deserializer)?.0.into_iter();
+    let first = parts.next();
+    let mut name = first.ok_or_else(|| D::Error::custom("expected at least one part of a name"))?;
+    name.value.extend(parts.map(|part| part.value));
+    Ok(name)
 }
 
 fn rounds_default() -> Value {

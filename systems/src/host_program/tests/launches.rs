@@ -347,3 +347,22 @@ fn buffers_are_charged_before_they_are_allocated() {
     assert!(StaticLaunches::of(&program, &spec, 1 << 20).is_none());
     assert!(program.examine(&spec).unwrap_err().is_over_budget());
 }
+
+#[test]
+fn the_parts_of_a_kernels_name_are_joined() {
+    let module = ".visible .entry smooth_rows() { ret; }\n";
+    let run = |parts: &str| {
+        let fields = "grid: 1, block: 1, arguments: []";
+        execute(module, "", &format!("Launch(kernel: {parts}, {fields})"))
+    };
+    let executed = run("[\"smooth\", \"_\", \"rows\"]").unwrap();
+    assert_eq!(executed.kernels, ["smooth_rows"]);
+    let unknown = run("[\"smooth\", \"_rowss\"]").unwrap_err();
+    assert!(unknown.contains("w.ron:2:21"), "{unknown}");
+    assert!(unknown.contains("did you mean `smooth_rows`?"), "{unknown}");
+    let none = run("[]").unwrap_err();
+    assert!(
+        none.contains("expected at least one part of a name"),
+        "{none}"
+    );
+}

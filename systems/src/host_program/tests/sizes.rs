@@ -71,3 +71,23 @@ fn a_size_that_sets_no_parameter_is_refused_even_if_it_is_not_chosen() {
     );
     assert!(problem.contains("`n`"), "{problem}");
 }
+
+#[test]
+fn a_condition_selects_between_parameters_of_any_type() {
+    let text = r#"Workload(
+        params: {
+            "large": false,
+            "few": Values(element: U32, values: [7]), "many": Values(element: U32, values: [8, 9]),
+            "contents": "=if large then many else few",
+        },
+        module: "cuda/vector_add.ptx",
+        buffers: { "a": "=contents" },
+        commands: [CopyToDevice("a"), CopyToHost("a")],
+    )"#;
+    let outputs = |sets: &[(&str, &str)]| {
+        let program = read_sized(&Source::new("sized.ron", text), None, sets).unwrap();
+        program.execute(&EmulationSpec::default()).unwrap().outputs["a"].clone()
+    };
+    assert_eq!(outputs(&[]), [7]);
+    assert_eq!(outputs(&[("large", "true")]), [8, 9]);
+}
