@@ -1,4 +1,4 @@
-//! Checks that the kernel table in scenarios/workloads/README.md matches the committed PTX.
+//! Checks that the kernel tables of the workloads' pages match the committed PTX.
 
 #![expect(clippy::unwrap_used, reason = "a failed read fails the test")]
 
@@ -16,43 +16,55 @@ struct Row {
     block: Option<u32>,
 }
 
+/// Folders of workloads, and the entries that a row of their kernel table stands for.
+const FOLDERS: [(&str, fn(&str) -> Vec<Row>); 2] =
+    [(".", |line| vec![row(line)]), ("clustering", forms)];
+
 #[test]
 fn readme_lists_every_entry_with_its_parameters_and_block() {
-    let folder = workloads();
-    let readme = fs::read_to_string(folder.join("README.md")).unwrap();
-    let rows: Vec<Row> = readme
-        .lines()
-        .filter(|l| l.starts_with("| `"))
-        .map(row)
-        .collect();
-    for row in &rows {
-        let ptx = fs::read_to_string(folder.join(format!("cuda/{}.ptx", row.file))).unwrap();
-        let (params, block) = declaration(&ptx, &row.entry);
-        assert_eq!(params, row.params, "parameters of {}", row.entry);
-        assert_eq!(block, row.block, "block of {}", row.entry);
-    }
+    for (folder, row_of) in FOLDERS {
+        let folder = workloads().join(folder);
+        let readme = fs::read_to_string(folder.join("README.md")).unwrap();
+        let rows = readme.lines().filter(|line| line.starts_with("| `"));
+        // Rows of the kernel table name a file and an entry.
+        let rows = rows.filter(|line| line.split('|').nth(1).unwrap().contains("`, `"));
+        let rows: Vec<Row> = rows.flat_map(row_of).collect();
+        for row in &rows {
+            let ptx = fs::read_to_string(folder.join(format!("cuda/{}.ptx", row.file))).unwrap();
+            let (params, block) = declaration(&ptx, &row.entry);
+            assert_eq!(params, row.params, "parameters of {}", row.entry);
+            assert_eq!(block, row.block, "block of {}", row.entry);
+        }
 
-    let listed: BTreeSet<_> = rows.into_iter().map(|row| (row.file, row.entry)).collect();
-    assert_eq!(listed, entries_on_disk(&folder));
+        let listed: BTreeSet<_> = rows.into_iter().map(|row| (row.file, row.entry)).collect();
+        assert_eq!(listed, entries_on_disk(&folder));
+    }
 }
 
 #[test]
 fn every_source_has_its_ptx() {
-    let with = |extension: &str| -> BTreeSet<PathBuf> {
-        let paths = fs::read_dir(workloads().join("cuda"))
-            .unwrap()
-            .map(|f| f.unwrap().path());
-        let wanted = paths.filter(|path| path.extension().is_some_and(|e| e == extension));
-        wanted.map(|path| path.with_extension("")).collect()
-    };
-    assert_eq!(with("cu"), with("ptx"));
+    for (folder, _) in FOLDERS {
+        let with = |extension: &str| -> BTreeSet<PathBuf> {
+            let paths = fs::read_dir(workloads().join(folder).join("cuda"))
+                .unwrap()
+                .map(|f| f.unwrap().path());
+            let wanted = paths.filter(|path| path.extension().is_some_and(|e| e == extension));
+            wanted.map(|path| path.with_extension("")).collect()
+        };
+        assert_eq!(with("cu"), with("ptx"));
+    }
 }
 
 /// A host reference can match bit for bit only if nothing is fused and every rounding is explicit.
 #[test]
 fn ptx_rounds_every_float_operation() {
-    for (file, entry) in entries_on_disk(&workloads()) {
-        let ptx = fs::read_to_string(workloads().join(format!("cuda/{file}.ptx"))).unwrap();
+    let entries = FOLDERS.map(|(folder, _)| {
+        let folder = workloads().join(folder);
+        let entries = entries_on_disk(&folder).into_iter();
+        entries.map(move |(file, entry)| (folder.join(format!("cuda/{file}.ptx")), entry))
+    });
+    for (file, entry) in entries.into_iter().flatten() {
+        let ptx = fs::read_to_string(file).unwrap();
         for form in [
             "fma.",
             "mad.f32",
@@ -96,9 +108,32 @@ fn row(line: &str) -> Row {
     }
 }
 
+/// Parses a row of the clustering study: a kernel and its forms, which take `tasks` as well.
+fn forms(line: &str) -> Vec<Row> {
+    let plain = row(line);
+    let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+    let listed = |cell: usize| cells[cell].split(", ").filter(|form| !form.is_empty());
+    let redirected =
+        listed(4).flat_map(|order| ["15", "16", "20"].map(|units| format!("_rd_{order}_{units}")));
+    let agents =
+        listed(5).flat_map(|order| ["slot", "arrival"].map(|by| format!("_agents_{order}_{by}")));
+    let endings: Vec<String> = redirected.chain(agents).collect();
+    if endings.is_empty() {
+        return vec![plain];
+    }
+    let all = endings.iter().map(String::as_str).chain([""]);
+    let form = |ending| Row {
+        file: plain.file.clone(),
+        entry: format!("{}{ending}", plain.entry),
+        params: plain.params.iter().copied().chain(["align"]).collect(),
+        block: plain.block,
+    };
+    all.map(form).collect()
+}
+
 fn ptx_type(param: &str) -> &'static str {
     match param.split_once(": ").unwrap().1 {
-        "u32" => "u32",
+        "u32" | "s32" => "u32",
         "f32" => "f32",
         "u64" => "u64",
         pointer if pointer.ends_with('*') => "u64",
@@ -134,7 +169,9 @@ fn entries_on_disk(folder: &Path) -> BTreeSet<(String, String)> {
     let mut entries = BTreeSet::new();
     for file in fs::read_dir(folder.join("cuda")).unwrap() {
         let path = file.unwrap().path();
-        if path.extension().is_some_and(|extension| extension == "ptx") {
+        // Only tests launch `task_order`, on units of their own.
+        let is_of_test = path.file_stem().is_some_and(|name| name == "task_order");
+        if path.extension().is_some_and(|extension| extension == "ptx") && !is_of_test {
             let name = path.file_stem().unwrap().to_str().unwrap().to_string();
             for line in fs::read_to_string(&path).unwrap().lines() {
                 if let Some(rest) = line.strip_prefix(".visible .entry ") {
