@@ -44,7 +44,7 @@ enum Form {
     Text,
     /// Table with one row for each kernel.
     Csv,
-    /// JSON object with all counts.
+    /// JSON object with all counts of kernels.
     Json,
 }
 
@@ -219,7 +219,7 @@ fn share(share: Option<f64>) -> String {
 }
 
 fn class(counts: &SharingCounts) -> &'static str {
-    counts.class().map_or("-", |class| class.letter())
+    SharingClass::of(counts).map_or("-", SharingClass::letter)
 }
 
 fn page(found: &Found, arguments: &Arguments) -> String {
@@ -336,7 +336,7 @@ fn object(kernel: &Kernel) -> Value {
         "kernel": kernel.name, "launches": kernel.launches, "accesses": counts.accesses,
         "line": reuses(&counts.lines), "word": reuses(&counts.words),
         "coalescing": counts.coalescing(), "contested_lines": counts.contested_lines,
-        "class": counts.class().map(SharingClass::letter),
+        "class": SharingClass::of(counts).map(SharingClass::letter),
         "score": kernel.scores.map(|[rows, columns]| json!({ "rows": rows, "columns": columns })),
     })
 }

@@ -12,11 +12,11 @@ use super::harness::{
 struct Board {
     system: &'static str,
     units: u32,
-    /// Maximum work-groups of a unit.
+    /// Maximum number of work-groups on a unit.
     held: u64,
     /// Cycles of loads from L1, L2 and memory.
     latencies: [u64; 3],
-    /// Halves of the L1.
+    /// Number of halves of the L1.
     halves: u64,
     gigabytes_per_second: f64,
     gigahertz: f64,

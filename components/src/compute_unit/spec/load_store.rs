@@ -58,8 +58,8 @@ pub struct LoadStoreSpec {
     /// `Apart` is GPGPU-Sim's.
     #[serde(default)]
     pub atomics: AtomicLanes,
-    /// Use of the first level by loads from global memory. Source: `Cached` on most GPUs; a compiler
-    /// option passes it on Fermi, and the default of Kepler does (CTA-clustering paper, 2).
+    /// Use of the first level by loads from global memory. Source: `Cached`, which a compiler
+    /// option selects (CTA-clustering paper, 2).
     #[serde(default)]
     pub global_loads: GlobalLoads,
     /// Maximum number of requests sent per cycle, 1 to 32.

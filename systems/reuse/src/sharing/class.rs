@@ -11,7 +11,7 @@ pub const COALESCED_FROM: f64 = 0.8;
 /// Class of a program by what its work-groups share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SharingClass {
-    /// Work-groups read the same words.
+    /// Work-groups of a launch read the same words.
     Algorithm,
     /// Work-groups share lines, but not their words.
     CacheLine,
@@ -36,7 +36,7 @@ impl SharingClass {
     }
 
     /// Returns the class of these counts, or `None` without accesses.
-    pub(super) fn of(counts: &SharingCounts) -> Option<Self> {
+    pub fn of(counts: &SharingCounts) -> Option<Self> {
         let coalescing = counts.coalescing()?;
         let is_shared = |share: Option<f64>| share.is_some_and(|share| share >= SHARED_FROM);
         Some(if counts.contested_lines > 0 {

@@ -1,7 +1,5 @@
 //! Counts of the sharing among work-groups, which can be summed over launches.
 
-use super::SharingClass;
-
 /// Touches of lines, or of words, by the work-groups of launches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reuses {
@@ -48,7 +46,7 @@ pub struct SharingCounts {
     pub bytes_asked: u64,
     /// Bytes of the lines that the accesses touch, each line once per access.
     pub line_bytes_touched: u64,
-    /// Touches of lines.
+    /// Touches of lines, each once per access.
     pub lines: Reuses,
     /// Touches of words of 4 bytes.
     pub words: Reuses,
@@ -75,10 +73,5 @@ impl SharingCounts {
     pub fn coalescing(&self) -> Option<f64> {
         let all = self.line_bytes_touched;
         (all > 0).then(|| self.bytes_asked as f64 / all as f64)
-    }
-
-    /// Returns the class, or `None` without accesses.
-    pub fn class(&self) -> Option<SharingClass> {
-        SharingClass::of(self)
     }
 }

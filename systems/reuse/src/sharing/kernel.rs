@@ -99,10 +99,10 @@ mod tests {
         }
         let kernel = writer.finish().unwrap();
         let counts = sharing_of(&kernel, 128, &Budget::unlimited()).unwrap();
-        counts.class().unwrap()
+        SharingClass::of(&counts).unwrap()
     }
 
-    /// First word of an array that nobody loads.
+    /// First word of an array that is stored only.
     const OUTPUT: u64 = 1 << 20;
 
     #[test]

@@ -17,13 +17,13 @@ pub enum TouchOrder {
 /// Effect of an access on the lines that it touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// The access only reads.
+    /// The access only reads its lines.
     Read,
     /// The access writes, or updates atomically.
     Write,
 }
 
-/// An access of a work-group.
+/// An access of a work-group to some words.
 #[derive(Clone, Copy, Debug)]
 pub struct Touch<'a> {
     /// Linear index of the work-group in its grid.
@@ -36,13 +36,13 @@ pub struct Touch<'a> {
     pub bytes_asked: u64,
 }
 
-/// Owner of what nobody touched; work-groups are stored as their index plus 1.
+/// Owner of an untouched line or word; work-groups are stored as their index plus 1.
 const NOBODY: u32 = 0;
 
 /// Owner of what several work-groups read, or wrote.
 const SEVERAL: u32 = u32::MAX;
 
-/// Work-groups that touched a line.
+/// Work-groups that touched a line, by effect.
 #[derive(Clone, Copy, Debug, Default)]
 struct Owners {
     last: u32,
@@ -247,7 +247,7 @@ mod tests {
         sharing.counts()
     }
 
-    /// First words of three lines.
+    /// First words of three lines of 128 bytes.
     const A: u64 = 0;
     const B: u64 = 32;
     const C: u64 = 64;
@@ -282,10 +282,10 @@ mod tests {
     fn one_word_for_two_work_groups_is_of_class_a_and_two_words_of_a_line_of_class_b() {
         let same = counts(TouchOrder::ByWorkGroup, &[(0, 0), (1, 0)]);
         assert_eq!((same.words.inter, same.lines.inter), (1, 1));
-        assert_eq!(same.class(), Some(SharingClass::Algorithm));
+        assert_eq!(SharingClass::of(&same), Some(SharingClass::Algorithm));
         let beside = counts(TouchOrder::ByWorkGroup, &[(0, 0), (1, 1)]);
         assert_eq!((beside.words.inter, beside.lines.inter), (0, 1));
-        assert_eq!(beside.class(), Some(SharingClass::CacheLine));
+        assert_eq!(SharingClass::of(&beside), Some(SharingClass::CacheLine));
     }
 
     #[test]

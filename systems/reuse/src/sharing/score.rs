@@ -10,7 +10,7 @@ use super::kernel::for_each_access;
 /// Order in which the work-groups of a grid are numbered before they are divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClusterOrder {
-    /// Row after row, x fastest.
+    /// Row after row of each plane, x fastest.
     Rows,
     /// Column after column of each plane, y fastest.
     Columns,
@@ -49,8 +49,8 @@ struct Touched {
     work_groups: u64,
 }
 
-/// Returns the score of a division of a launch into `clusters` of consecutive work-groups: for each
-/// line, the pairs of work-groups of one cluster that both touch it. `clusters` is at least 1.
+/// Returns the score of a division of a launch into `clusters` of consecutive work-groups, at least
+/// 1. It is the number of pairs of work-groups of one cluster that touch a line, over all lines.
 ///
 /// # Errors
 /// Returns an error if the memory budget does not hold the lines of the launch.
