@@ -170,32 +170,9 @@ impl Evaluator<'_> {
                 Ok(Value::Known(Known::of(bits, Form::number(a ^ b))))
             }
             Kind::Divide | Kind::Remainder => {
-                let a = value(self, 1)?;
-                let by = self.typed(&value(self, 2)?, bits, is_signed, state, line)?;
-                let by = by.as_number().filter(|&by| by > 0);
-                let by = by.ok_or(Cause::NotLinear { line })?;
-                let a = self.widened(&a, bits, is_signed, line);
-                let positive = |alternative: &Alternative| {
-                    let form = &alternative.form;
-                    !is_signed || self.holds(form, alternative, state)
-                };
-                if !a.list.iter().all(positive) {
-                    return Err(Cause::NotLinear { line });
-                }
-                let quotient = self.divided(&a, by, bits, line)?;
-                if kind == Kind::Divide {
-                    return Ok(quotient);
-                }
-                let quotient = known(Some(&quotient), bits, line)?;
-                let rest = |pair: (&Alternative, &Alternative)| {
-                    Some(Alternative {
-                        form: pair.0.form.plus_times(&pair.1.form, -by)?,
-                        ..pair.0.clone()
-                    })
-                };
-                let list: Option<Vec<_>> = a.list.iter().zip(&quotient.list).map(rest).collect();
-                let list = list.ok_or(Cause::NotLinear { line })?;
-                Ok(value::of_list(bits, list, a.is_exact, line))
+                let (a, b) = (value(self, 1)?, value(self, 2)?);
+                let by = self.typed(&b, bits, is_signed, state, line)?;
+                self.division(decoded, &a, &by, state, line)
             }
             Kind::Min | Kind::Max if plain(1, 2) => {
                 let (a, b) = (value(self, 1)?, value(self, 2)?);
@@ -244,6 +221,46 @@ impl Evaluator<'_> {
             Kind::Memory => Err(Cause::Loaded { line }),
             _ => Err(inherited(instruction, state)),
         }
+    }
+
+    /// Returns the quotient or the remainder of a value that is not negative, by a positive number.
+    fn division(
+        &mut self,
+        decoded: Decoded,
+        a: &Known,
+        by: &Known,
+        state: &State,
+        line: u32,
+    ) -> Result<Value, Cause> {
+        let Decoded {
+            kind,
+            bits,
+            is_signed,
+        } = decoded;
+        let by = by.as_number().filter(|&by| by > 0);
+        let by = by.ok_or(Cause::NotLinear { line })?;
+        let a = self.widened(a, bits, is_signed, line);
+        let positive = |alternative: &Alternative| {
+            let form = &alternative.form;
+            !is_signed || self.holds(form, alternative, state)
+        };
+        if !a.list.iter().all(positive) {
+            return Err(Cause::NotLinear { line });
+        }
+        let quotient = self.divided(&a, by, bits, line)?;
+        if kind == Kind::Divide {
+            return Ok(quotient);
+        }
+        let quotient = known(Some(&quotient), bits, line)?;
+        let rest = |pair: (&Alternative, &Alternative)| {
+            Some(Alternative {
+                form: pair.0.form.plus_times(&pair.1.form, -by)?,
+                ..pair.0.clone()
+            })
+        };
+        let list: Option<Vec<_>> = a.list.iter().zip(&quotient.list).map(rest).collect();
+        let list = list.ok_or(Cause::NotLinear { line })?;
+        Ok(value::of_list(bits, list, a.is_exact, line))
     }
 
     /// Returns the value of an operand that is no address of a variable. The place of a variable is
