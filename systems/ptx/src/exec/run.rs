@@ -73,6 +73,7 @@ impl<O: Observer> Machine<'_, O> {
         quantum: u32,
     ) -> Result<Pause, Fault> {
         let kernel = self.kernel;
+        let ops = &kernel.ops[..];
         let mut turn = Turn {
             kernel,
             pc: 0,
@@ -91,7 +92,7 @@ impl<O: Observer> Machine<'_, O> {
                     return Ok(Pause::Quantum);
                 }
                 turn.steps += 1;
-                let decoded = &kernel.ops[turn.pc as usize];
+                let decoded = &ops[turn.pc as usize];
                 let mask = if decoded.guard.is_always() {
                     path.mask
                 } else {
