@@ -127,7 +127,7 @@ fn what_is_no_reference_is_answered_with_the_nearest() {
             "7",
             &[
                 "expected a reference, found integer `7`",
-                "references: AdjustedWeights, Alignments, ",
+                "references: Accelerations, AdjustedWeights, ",
             ],
         ),
     ] {

@@ -129,7 +129,7 @@ fn unknown_names_in_expressions_are_pointed_at() {
        |
     15 |             kernel: "vector_add", grid: "=ceil_div(n, blok)", block: "=block",
        |                                                       ^^^^
-       = hint: did you mean `block`? names known here: block, g_arcs, g_source, g_vertices, n
+       = hint: did you mean `block`? names known here: block, factor, g_arcs, g_source, g_vertices, n
     "#);
 }
 
