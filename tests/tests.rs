@@ -15,6 +15,7 @@ mod check_program;
 mod checkpoint;
 mod cli;
 mod cluster;
+mod clustering;
 mod compare;
 mod composition;
 mod conform;
