@@ -7,7 +7,7 @@ use crate::harness::{Bench, scenarios};
 #[test]
 fn experiments_of_the_study_can_be_planned() {
     let folder = scenarios().join("experiments/clustering");
-    for name in ["reduced", "mm", "schedulers"] {
+    for name in ["reduced", "mm"] {
         let file = folder.join(format!("{name}.ron")).display().to_string();
         let planned = Bench::new().warpweave(&["experiment", &file, "--check"]);
         assert_eq!(planned.code, 0, "{name}: {}", planned.err);
