@@ -42,6 +42,9 @@ pub(super) struct WriteQueue {
 /// Minimum bytes of a DRAM access.
 const ACCESS_BYTES_MIN: u32 = 32;
 
+/// Maximum row bits of the memory controller.
+const ROW_BITS_MAX: usize = 24;
+
 impl Dram {
     pub(super) fn of(
         given: &OptionValues,
@@ -86,14 +89,21 @@ impl Dram {
             let above = places.iter().copied().filter(|place| *place >= shift);
             above.collect()
         };
-        let (row, bank, column) = (above(&places.row), &places.bank, above(&places.column));
+        let (mut row, bank, column) = (above(&places.row), &places.bank, above(&places.column));
         let bank_bits = banks.trailing_zeros() as usize;
         let whole = bank.len() == bank_bits && bank.iter().all(|place| *place >= shift);
-        if !whole || row.is_empty() || column.is_empty() || row.len() > 24 {
+        if !whole || row.is_empty() || column.is_empty() {
             let expected = format!(
-                "{bank_bits} bank bits above the {bytes} bytes of an access, at least one column bit, and 1 to 24 row bits"
+                "{bank_bits} bank bits above the {bytes} bytes of an access, at least one column bit, and at least one row bit"
             );
             return Err(mapping.refuse(&expected));
+        }
+        if row.len() > ROW_BITS_MAX {
+            notes.push(format!(
+                "-gpgpu_mem_addr_mapping: {} row bits, of which the lowest {ROW_BITS_MAX} select the row",
+                row.len()
+            ));
+            row.truncate(ROW_BITS_MAX);
         }
         let group_bits = groups.trailing_zeros() as usize;
         let hashed = hashed_bank(given, bank, &row, shift)?;

@@ -367,6 +367,18 @@ fn changed(from: &str, to: &str) -> String {
 }
 
 #[test]
+fn row_bits_beyond_those_of_the_controller_are_left_out_and_the_file_says_so() {
+    let text = fs::read_to_string(file("fermi.config")).expect("it is there");
+    let (before, rest) = text.split_once("dramid@8;").expect("it has a mapping");
+    let (high, low) = rest.split_once("RRR.").expect("it has row bits");
+    let rows = high.replace('0', "R");
+    let all = said_of(format!("{before}dramid@8;{rows}RRR.{low}").as_bytes()).expect("it imports");
+    let note = "-gpgpu_mem_addr_mapping: 48 row bits, of which the lowest 24 select the row";
+    assert!(all.contains(note), "{all}");
+    assert!(all.contains("a[33:"), "{all}");
+}
+
+#[test]
 fn five_latencies_of_integers_leave_shuffles_at_the_default_and_say_so() {
     let system = changed("4,13,4,5,140,30", "4,13,4,5,140");
     assert!(system.contains("shuffle: (latency: 35,"), "{system}");
