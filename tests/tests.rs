@@ -51,6 +51,7 @@ mod sharing;
 mod slurm;
 mod spare_registers;
 mod stale_reads;
+mod tail_launches;
 mod thesis;
 mod third_party;
 mod traces;
