@@ -5,7 +5,9 @@ use warpweave_ptx::{Finding, ProgramChecker, Verdict};
 
 use super::HostProgram;
 use super::emulation::EmulationSpec;
-use super::execute::{CheckResult, EmulationProgress, ExecuteError, Host};
+use super::execute::{
+    CheckResult, EMULATED_COPIES, Emulated, EmulationProgress, ExecuteError, Host,
+};
 
 /// Results of a checked execution of a program.
 #[derive(Clone, Debug)]
@@ -78,8 +80,9 @@ impl HostProgram {
         emulation: &EmulationSpec,
         progress: &EmulationProgress,
     ) -> Result<Examined, ExecuteError> {
-        let mut host = Host::new(self, emulation, progress)?;
-        host.checker = Some(ProgramChecker::new().counting(progress.counts()));
+        let mut device = Emulated::new(self, emulation, progress);
+        device.checker = Some(ProgramChecker::new().counting(progress.counts()));
+        let mut host = Host::new(self, &mut device, EMULATED_COPIES)?;
         let (stopped, checks) = match host.run() {
             Ok(()) => {
                 let expectations = self.expectations.iter();
@@ -89,7 +92,7 @@ impl HostProgram {
             Err(ExecuteError::Launch { message, .. }) => (Some(message.to_string()), Vec::new()),
             Err(other) => return Err(other),
         };
-        let checker = host.checker.unwrap_or_default();
+        let checker = device.checker.unwrap_or_default();
         let mut needed = vec![false; self.allowed.len()];
         let judge = |finding: &Finding| {
             let mut because = None;
@@ -125,7 +128,7 @@ impl HostProgram {
         Ok(Examined {
             findings,
             dropped: checker.dropped(),
-            launches: host.recorded.launches,
+            launches: device.recorded.launches,
             stopped,
             checks,
             unneeded: unneeded.collect(),

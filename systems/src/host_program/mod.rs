@@ -136,7 +136,10 @@ pub use description::{
 pub use emulation::{AllocationOffset, EMULATOR_VERSION, EmulationOrder, EmulationSpec};
 pub use examine::{Examined, ReviewedFinding};
 pub(crate) use execute::StaticLaunches;
-pub use execute::{CheckResult, DeviceAction, EmulationProgress, ExecuteError, Executed, Listener};
+pub use execute::{
+    CheckResult, Device, DeviceAllocation, DeviceError, DeviceLaunch, EmulationProgress,
+    ExecuteError, Executed, LiveRun,
+};
 pub use modules::ProgramModule;
 pub use warpweave_ptx::{
     AccessSite, EmulationError, Finding, FindingKind, Printed, SourcePlace, Verdict,
@@ -199,6 +202,12 @@ impl HostProgram {
     /// Returns the names of the buffers in allocation order.
     pub fn buffers(&self) -> impl Iterator<Item = &str> + Clone {
         self.buffers.iter().map(|buffer| buffer.name.value.as_str())
+    }
+
+    /// Returns the graphs of the program with their names, in order.
+    pub fn graphs(&self) -> impl Iterator<Item = (&str, &Csr)> {
+        let graphs = self.held.graphs.iter();
+        graphs.map(|(name, graph)| (name.as_str(), graph))
     }
 
     /// Returns the files read for the program: modules, graphs, matrices, buffers and reference

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use warpweave_inputs::{Name, Value};
 use warpweave_params::{Diagnostic, Env};
-use warpweave_ptx::{DeviceMemory, Texture, TextureShape};
+use warpweave_ptx::{Texture, TextureShape};
 
 use super::description::{ReadMode, TextureInput};
 use super::inputs::Buffer;
@@ -115,7 +115,7 @@ pub(super) fn find(textures: &[BufferTexture], name: &Name) -> Result<usize, Dia
 }
 
 /// State of the textures on the device.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Bound {
     /// Handles, keyed by texture index and address.
     handles: BTreeMap<(usize, u64), u64>,
@@ -153,21 +153,13 @@ impl Bound {
             .collect()
     }
 
-    /// Returns the handle of a texture over memory at an address, and true if it was newly created.
-    pub(super) fn handle(
-        &mut self,
-        textures: &[BufferTexture],
-        number: usize,
-        address: u64,
-        memory: &mut DeviceMemory,
-    ) -> Result<(u64, bool), Diagnostic> {
-        if let Some(&handle) = self.handles.get(&(number, address)) {
-            return Ok((handle, false));
-        }
-        let name = &textures[number].name;
-        let handle = memory.create_texture(name.value.clone(), textures[number].at(address));
-        let handle = handle.map_err(|error| name.error(error.to_string()))?;
+    /// Returns the handle of a texture over memory at an address, if it was created.
+    pub(super) fn handle(&self, number: usize, address: u64) -> Option<u64> {
+        self.handles.get(&(number, address)).copied()
+    }
+
+    /// Keeps the handle of a texture that was created over memory at an address.
+    pub(super) fn keep(&mut self, number: usize, address: u64, handle: u64) {
         self.handles.insert((number, address), handle);
-        Ok((handle, true))
     }
 }

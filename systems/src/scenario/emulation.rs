@@ -4,9 +4,7 @@ use tracing::{debug_span, info};
 use warpweave_params::Diagnostics;
 
 use super::Scenario;
-use crate::host_program::{
-    EmulationProgress, Examined, ExecuteError, Executed, HostProgram, Listener,
-};
+use crate::host_program::{EmulationProgress, Examined, ExecuteError, Executed, HostProgram};
 
 /// Emulates in a span of the log.
 pub(crate) fn logged(
@@ -49,14 +47,6 @@ impl Scenario {
     /// Returns the program that is emulated; `None` for a trace.
     pub fn program(&self) -> Option<&HostProgram> {
         self.work.program()
-    }
-
-    /// Emulates the program and reports every device action of the host to `listener`.
-    ///
-    /// # Errors
-    /// Fails like [`Scenario::emulate`], and for a trace, which contains no values.
-    pub fn emulate_told(&self, listener: Listener<'_>) -> Result<Executed, ExecuteError> {
-        logged(|| self.work.execute_told(&self.emulation, listener))
     }
 
     /// Returns warnings about copies the program may have forgotten.

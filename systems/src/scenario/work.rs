@@ -15,8 +15,7 @@ use warpweave_ptx::Printed;
 use warpweave_trace::{ContentHash, KernelHead, KernelTrace, Program, TraceError, TraceFile};
 
 use crate::host_program::{
-    EmulationProgress, EmulationSpec, Examined, ExecuteError, Executed, HostProgram, Listener,
-    ProgramDemands,
+    EmulationProgress, EmulationSpec, Examined, ExecuteError, Executed, HostProgram, ProgramDemands,
 };
 
 /// Program that a scenario runs, or its trace.
@@ -220,17 +219,6 @@ impl Work {
         match self {
             Self::Workload(program) => program.execute_watched(emulation, progress),
             Self::Trace(recording) => recording.read(),
-        }
-    }
-
-    pub(crate) fn execute_told(
-        &self,
-        emulation: &EmulationSpec,
-        listener: Listener<'_>,
-    ) -> Result<Executed, ExecuteError> {
-        match self {
-            Self::Workload(program) => program.execute_told(emulation, listener),
-            Self::Trace(recording) => Err(recording.refuse("repeated on a device")),
         }
     }
 

@@ -94,7 +94,10 @@ const LAYERS: [(&str, &str); 24] = [
         "checkpoints mutate indexed kind surfaces folder sealed case limits verdict shrink through \
          campaign libraries",
     ),
-    ("tools/hardware/src", "driver cuda micro replay table"),
+    (
+        "tools/hardware/src",
+        "driver cuda micro power nvml session program live compare repeat measure set table campaign",
+    ),
     (
         "tools/cli",
         "outcome host memory progress fields stub policies recordings arguments stats drive \

@@ -1,21 +1,43 @@
 //! GPU accessed through the CUDA driver, which is loaded at run time.
 #![expect(unsafe_code, reason = "calls into the driver's library")]
 
-use std::ffi::{CString, c_int, c_void};
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
 use cudarc::driver::{DriverError as Failure, result, sys};
 
-use crate::driver::{Device, Driver, DriverError, Launch};
+use crate::driver::{Driver, DriverError, Launch, Mark, Properties};
 
 /// First CUDA GPU of this machine.
 pub struct Cuda {
-    device: Device,
+    properties: Properties,
     ordinal: sys::CUdevice,
-    modules: Vec<sys::CUmodule>,
+    modules: Vec<Loaded>,
     allocations: Vec<sys::CUdeviceptr>,
-    start: sys::CUevent,
-    end: sys::CUevent,
+    events: Vec<sys::CUevent>,
+    /// Number of events that are marks.
+    marks: usize,
+    staging: Staging,
 }
+
+/// Module with the kernels that were launched from it.
+struct Loaded {
+    module: sys::CUmodule,
+    kernels: BTreeMap<String, sys::CUfunction>,
+}
+
+/// Pinned memory of the host, through which small copies are queued like launches.
+struct Staging {
+    memory: *mut u8,
+    /// Bytes that earlier writes may still need.
+    used: usize,
+}
+
+/// Size of the pinned memory in bytes.
+const STAGING_BYTES: usize = 64 << 10;
+
+/// Size up to which a copy passes through pinned memory, in bytes: flags and numbers do.
+const STAGED_MOST: usize = 4 << 10;
 
 /// Adds the name of the call to its error.
 trait Named<T> {
@@ -64,19 +86,55 @@ impl Cuda {
             let context = result::primary_ctx::retain(ordinal).named("cuDevicePrimaryCtxRetain")?;
             result::ctx::set_current(context).named("cuCtxSetCurrent")?;
         }
-        let flags = sys::CUevent_flags::CU_EVENT_DEFAULT;
+        // SAFETY: the memory is freed once, when this value is dropped.
+        let memory = unsafe { result::malloc_host(STAGING_BYTES, 0) };
         Ok(Self {
-            device: describe(ordinal)?,
+            properties: describe(ordinal)?,
             ordinal,
             modules: Vec::new(),
             allocations: Vec::new(),
-            start: result::event::create(flags).named("cuEventCreate")?,
-            end: result::event::create(flags).named("cuEventCreate")?,
+            events: Vec::new(),
+            marks: 0,
+            staging: Staging {
+                memory: memory.named("cuMemHostAlloc")?.cast(),
+                used: 0,
+            },
         })
+    }
+
+    /// Returns the function of a kernel, which is looked up once.
+    fn function(&mut self, launch: &Launch) -> Result<sys::CUfunction, DriverError> {
+        let missing = || DriverError::Call {
+            call: format!("the launch of `{}`", launch.kernel),
+            reason: "its module is not loaded".to_owned(),
+        };
+        let loaded = self.modules.get_mut(launch.module).ok_or_else(missing)?;
+        if let Some(&function) = loaded.kernels.get(&launch.kernel) {
+            return Ok(function);
+        }
+        let name = CString::new(launch.kernel.as_str()).map_err(|_| missing())?;
+        // SAFETY: the module is loaded, and the name ends with a zero.
+        let function = unsafe { result::module::get_function(loaded.module, name) };
+        let function = function.named(&format!("cuModuleGetFunction of `{}`", launch.kernel))?;
+        loaded.kernels.insert(launch.kernel.clone(), function);
+        Ok(function)
     }
 }
 
-fn describe(ordinal: sys::CUdevice) -> Result<Device, DriverError> {
+/// Returns the address of a device on the bus.
+fn bus(ordinal: sys::CUdevice) -> Result<String, DriverError> {
+    let mut text: [c_char; 32] = [0; 32];
+    // SAFETY: the driver writes at most 32 bytes, and ends them with a zero.
+    let text = unsafe {
+        sys::cuDeviceGetPCIBusId(text.as_mut_ptr(), 32, ordinal)
+            .result()
+            .named("cuDeviceGetPCIBusId")?;
+        CStr::from_ptr(text.as_ptr())
+    };
+    Ok(text.to_string_lossy().into_owned())
+}
+
+fn describe(ordinal: sys::CUdevice) -> Result<Properties, DriverError> {
     use sys::CUdevice_attribute as Attribute;
     let attribute = |which: Attribute| {
         // SAFETY: the device is one that the driver named.
@@ -92,7 +150,7 @@ fn describe(ordinal: sys::CUdevice) -> Result<Device, DriverError> {
         .named("cuDriverGetVersion")?;
     let major = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
     let minor = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
-    Ok(Device {
+    Ok(Properties {
         name: result::device::get_name(ordinal).named("cuDeviceGetName")?,
         driver: format!("{}.{}", version / 1000, version % 1000 / 10),
         capability: format!("{major}.{minor}"),
@@ -100,23 +158,27 @@ fn describe(ordinal: sys::CUdevice) -> Result<Device, DriverError> {
         unit_clock_khz: attribute(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?,
         memory_clock_khz: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)?,
         l2_bytes: attribute(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?,
+        bus: bus(ordinal)?,
     })
 }
 
 impl Driver for Cuda {
-    fn device(&self) -> &Device {
-        &self.device
+    fn properties(&self) -> &Properties {
+        &self.properties
     }
 
-    fn load(&mut self, ptx: &str) -> Result<(), DriverError> {
+    fn load(&mut self, ptx: &str) -> Result<usize, DriverError> {
         let text = CString::new(ptx).map_err(|_| DriverError::Call {
             call: "cuModuleLoadData".to_owned(),
             reason: "the PTX contains a NUL byte".to_owned(),
         })?;
         // SAFETY: the text ends with a zero and lives until the call returns.
         let module = unsafe { result::module::load_data(text.as_ptr().cast()) };
-        self.modules.push(module.named("cuModuleLoadData")?);
-        Ok(())
+        self.modules.push(Loaded {
+            module: module.named("cuModuleLoadData")?,
+            kernels: BTreeMap::new(),
+        });
+        Ok(self.modules.len() - 1)
     }
 
     fn variable(&mut self, module: usize, name: &str) -> Result<(u64, u64), DriverError> {
@@ -126,13 +188,18 @@ impl Driver for Cuda {
             reason: reason.to_owned(),
         };
         let module = self.modules.get(module);
-        let module = *module.ok_or_else(|| failed("its module is not loaded"))?;
+        let module = module.ok_or_else(|| failed("its module is not loaded"))?;
         let name = CString::new(name).map_err(|_| failed("the name contains a NUL byte"))?;
         let (mut address, mut bytes) = (0, 0);
         // SAFETY: the module is loaded, the name ends with a zero, and the driver writes two
         // numbers.
         unsafe {
-            sys::cuModuleGetGlobal_v2(&raw mut address, &raw mut bytes, module, name.as_ptr())
+            sys::cuModuleGetGlobal_v2(
+                &raw mut address,
+                &raw mut bytes,
+                module.module,
+                name.as_ptr(),
+            )
         }
         .result()
         .named(&call)?;
@@ -142,7 +209,7 @@ impl Driver for Cuda {
     fn allocate(&mut self, bytes: u64) -> Result<u64, DriverError> {
         // The driver refuses to allocate nothing.
         let bytes = bytes.max(1) as usize;
-        // SAFETY: the memory is freed once, when this value is dropped.
+        // SAFETY: the memory is freed once, by `release`.
         let address = unsafe { result::malloc_sync(bytes) }.named("cuMemAlloc")?;
         self.allocations.push(address);
         // SAFETY: the range was just allocated.
@@ -151,58 +218,145 @@ impl Driver for Cuda {
     }
 
     fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), DriverError> {
-        // SAFETY: the driver checks the range on the device; `bytes` outlives the synchronous copy.
-        unsafe { result::memcpy_htod_sync(address, bytes) }.named("cuMemcpyHtoD")
+        if bytes.len() > STAGED_MOST {
+            // SAFETY: the driver checks the range on the device; `bytes` outlives the synchronous
+            // copy, which the null stream orders after earlier work.
+            return unsafe { result::memcpy_htod_sync(address, bytes) }.named("cuMemcpyHtoD");
+        }
+        if self.staging.used + bytes.len() > STAGING_BYTES - STAGED_MOST {
+            self.wait()?;
+        }
+        // SAFETY: the bytes fit behind those in use, and nobody else refers to them. They stay as
+        // they are until `wait` or `read` has waited for this copy.
+        unsafe {
+            let staged = self.staging.memory.add(self.staging.used);
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), staged, bytes.len());
+            self.staging.used += bytes.len();
+            let staged = std::slice::from_raw_parts(staged, bytes.len());
+            result::memcpy_htod_async(address, staged, result::stream::null())
+        }
+        .named("cuMemcpyHtoDAsync")
     }
 
     fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), DriverError> {
-        // SAFETY: as for `write`.
-        unsafe { result::memcpy_dtoh_sync(bytes, address) }.named("cuMemcpyDtoH")
+        if bytes.len() > STAGED_MOST {
+            // SAFETY: as for `write`.
+            let copied = unsafe { result::memcpy_dtoh_sync(bytes, address) };
+            return copied.named("cuMemcpyDtoH");
+        }
+        // SAFETY: the last bytes of the pinned memory are kept for this, and copied from only after
+        // the driver has written them.
+        let staged = unsafe {
+            let staged = self.staging.memory.add(STAGING_BYTES - STAGED_MOST);
+            std::slice::from_raw_parts_mut(staged, bytes.len())
+        };
+        // SAFETY: the pinned memory lives until this value is dropped.
+        unsafe { result::memcpy_dtoh_async(staged, address, result::stream::null()) }
+            .named("cuMemcpyDtoHAsync")?;
+        self.wait()?;
+        bytes.copy_from_slice(staged);
+        Ok(())
     }
 
-    fn launch(&mut self, launch: &Launch) -> Result<f64, DriverError> {
-        let missing = || DriverError::Call {
-            call: format!("the launch of `{}`", launch.kernel),
-            reason: "its module is not loaded".to_owned(),
-        };
-        let module = *self.modules.get(launch.module).ok_or_else(missing)?;
-        let name = CString::new(launch.kernel.as_str()).map_err(|_| missing())?;
+    fn copy(&mut self, from: u64, to: u64, bytes: u64) -> Result<(), DriverError> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        let stream = result::stream::null();
+        // SAFETY: the driver checks both ranges.
+        unsafe { result::memcpy_dtod_async(to, from, bytes as usize, stream) }
+            .named("cuMemcpyDtoDAsync")
+    }
+
+    fn launch(&mut self, launch: &Launch) -> Result<(), DriverError> {
+        let function = self.function(launch)?;
         let mut arguments = launch.arguments.clone();
         let mut pointers: Vec<*mut c_void> = Vec::with_capacity(arguments.len());
         for argument in &mut arguments {
             pointers.push(argument.as_mut_ptr().cast());
         }
-        let (grid, block) = (launch.grid, launch.block);
-        let stream = result::stream::null();
-        // SAFETY: the module is loaded. Each parameter has a pointer to as many bytes as the module
-        // declares, which live until the event after the launch completes. The kernel's use of its
+        let (grid, block) = (launch.grid.into(), launch.block.into());
+        let (bytes, stream) = (launch.dynamic_local_bytes, result::stream::null());
+        if bytes > PLAIN_LOCAL_BYTES {
+            let most = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            // SAFETY: the function belongs to a module that is loaded.
+            unsafe { result::function::set_function_attribute(function, most, bytes as i32) }
+                .named("cuFuncSetAttribute")?;
+        }
+        // SAFETY: the function's module is loaded. Each parameter has a pointer to as many bytes as
+        // the module declares, which the driver copies before it returns. The kernel's use of its
         // pointers is as safe as the program, which runs on the device alone.
-        unsafe {
-            let function = result::module::get_function(module, name);
-            let function =
-                function.named(&format!("cuModuleGetFunction of `{}`", launch.kernel))?;
-            if launch.dynamic_local_bytes > PLAIN_LOCAL_BYTES {
-                let most =
-                    sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-                let bytes = launch.dynamic_local_bytes as i32;
-                result::function::set_function_attribute(function, most, bytes)
-                    .named("cuFuncSetAttribute")?;
+        let launched = unsafe {
+            if launch.cooperative {
+                result::launch_cooperative_kernel(
+                    function,
+                    grid,
+                    block,
+                    bytes,
+                    stream,
+                    &mut pointers,
+                )
+            } else {
+                result::launch_kernel(function, grid, block, bytes, stream, &mut pointers)
             }
-            result::event::record(self.start, stream).named("cuEventRecord")?;
-            result::launch_kernel(
-                function,
-                (grid[0], grid[1], grid[2]),
-                (block[0], block[1], block[2]),
-                launch.dynamic_local_bytes,
-                stream,
-                &mut pointers,
-            )
-            .named(&format!("cuLaunchKernel of `{}`", launch.kernel))?;
-            result::event::record(self.end, stream).named("cuEventRecord")?;
-            let ran = result::event::synchronize(self.end);
-            ran.named(&format!("`{}`", launch.kernel))?;
-            let milliseconds = result::event::elapsed(self.start, self.end);
-            Ok(f64::from(milliseconds.named("cuEventElapsedTime")?) * 1e6)
+        };
+        launched.named(&format!("cuLaunchKernel of `{}`", launch.kernel))
+    }
+
+    fn mark(&mut self) -> Result<Mark, DriverError> {
+        if self.marks == self.events.len() {
+            let event = result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT);
+            self.events.push(event.named("cuEventCreate")?);
+        }
+        let mark = Mark(self.marks);
+        self.marks += 1;
+        // SAFETY: the event was created by this value and is not destroyed before.
+        unsafe { result::event::record(self.events[mark.0], result::stream::null()) }
+            .named("cuEventRecord")?;
+        Ok(mark)
+    }
+
+    fn between(&mut self, from: Mark, to: Mark) -> Result<f64, DriverError> {
+        let event = |mark: Mark| {
+            let event = self.events.get(mark.0).filter(|_| mark.0 < self.marks);
+            event.copied().ok_or_else(|| DriverError::Call {
+                call: "cuEventElapsedTime".to_owned(),
+                reason: "a mark was forgotten".to_owned(),
+            })
+        };
+        let (from, to) = (event(from)?, event(to)?);
+        // SAFETY: both events were recorded in the null stream.
+        let milliseconds = unsafe {
+            result::event::synchronize(to).named("cuEventSynchronize")?;
+            result::event::elapsed(from, to).named("cuEventElapsedTime")?
+        };
+        Ok(f64::from(milliseconds) * 1e6)
+    }
+
+    fn forget_marks(&mut self) {
+        self.marks = 0;
+    }
+
+    fn wait(&mut self) -> Result<(), DriverError> {
+        // SAFETY: the null stream always exists.
+        unsafe { result::stream::synchronize(result::stream::null()) }
+            .named("cuStreamSynchronize")?;
+        self.staging.used = 0;
+        Ok(())
+    }
+
+    fn release(&mut self) {
+        // A failed kernel was reported where the host waited for it.
+        let _ = self.wait();
+        self.forget_marks();
+        // SAFETY: each was created by this value, and nothing is running.
+        unsafe {
+            for address in self.allocations.drain(..) {
+                let _ = result::free_sync(address);
+            }
+            for loaded in self.modules.drain(..) {
+                let _ = result::module::unload(loaded.module);
+            }
         }
     }
 }
@@ -213,17 +367,14 @@ const PLAIN_LOCAL_BYTES: u32 = 48 << 10;
 
 impl Drop for Cuda {
     fn drop(&mut self) {
+        self.release();
         // SAFETY: each was created by this value, and nothing is running. A failure at the end does
         // not affect the measurements.
         unsafe {
-            for address in self.allocations.drain(..) {
-                let _ = result::free_sync(address);
+            for event in self.events.drain(..) {
+                let _ = result::event::destroy(event);
             }
-            for module in self.modules.drain(..) {
-                let _ = result::module::unload(module);
-            }
-            let _ = result::event::destroy(self.start);
-            let _ = result::event::destroy(self.end);
+            let _ = result::free_host(self.staging.memory.cast());
             let _ = result::primary_ctx::release(self.ordinal);
         }
     }

@@ -1,6 +1,6 @@
 //! Interface to a GPU device that runs kernels.
 
-/// Reasons that a device did not execute a request.
+/// Reason that a device did not execute a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DriverError {
     /// The CUDA driver library was not found.
@@ -24,7 +24,7 @@ pub enum DriverError {
 
 /// Properties of the GPU on which a measurement was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Device {
+pub struct Properties {
     /// Product name of the GPU, from the driver.
     pub name: String,
     /// Version of the driver interface, such as `12.2`.
@@ -39,18 +39,27 @@ pub struct Device {
     pub memory_clock_khz: u32,
     /// Capacity of the L2 cache, bytes.
     pub l2_bytes: u32,
+    /// Address of the GPU on the bus, by which other libraries find it, such as `00000000:00:06.0`.
+    pub bus: String,
 }
 
+/// Event in the order of a device's work: it happens when all earlier work is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark(pub usize);
+
 /// Device with its loaded modules, buffers and kernels.
+///
+/// Copies within the device, launches and marks are queued, and done in order. Only
+/// [`read`](Self::read), [`between`](Self::between) and [`wait`](Self::wait) wait for them.
 pub trait Driver {
     /// Returns the properties of the device.
-    fn device(&self) -> &Device;
+    fn properties(&self) -> &Properties;
 
-    /// Loads the PTX of one more module. Modules are numbered in load order.
+    /// Loads the PTX of one more module, and returns its number.
     ///
     /// # Errors
     /// Returns the error reported by the driver.
-    fn load(&mut self, ptx: &str) -> Result<(), DriverError>;
+    fn load(&mut self, ptx: &str) -> Result<usize, DriverError>;
 
     /// Returns the address and size in bytes of a variable in the module with this number.
     ///
@@ -70,18 +79,49 @@ pub trait Driver {
     /// Returns the error reported by the driver.
     fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), DriverError>;
 
-    /// Copies bytes from the device to the host.
+    /// Copies bytes from the device to the host, after all earlier work.
     ///
     /// # Errors
-    /// Returns the error reported by the driver.
+    /// Returns the error reported by the driver for this or for earlier work.
     fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), DriverError>;
 
-    /// Launches a kernel and waits for its end. Returns its duration in nanoseconds, measured with
-    /// device events.
+    /// Copies bytes within the device.
     ///
     /// # Errors
     /// Returns the error reported by the driver.
-    fn launch(&mut self, launch: &Launch) -> Result<f64, DriverError>;
+    fn copy(&mut self, from: u64, to: u64, bytes: u64) -> Result<(), DriverError>;
+
+    /// Launches a kernel.
+    ///
+    /// # Errors
+    /// Returns the error reported by the driver. A kernel that fails later fails the next call that
+    /// waits.
+    fn launch(&mut self, launch: &Launch) -> Result<(), DriverError>;
+
+    /// Marks the end of the work so far.
+    ///
+    /// # Errors
+    /// Returns the error reported by the driver.
+    fn mark(&mut self) -> Result<Mark, DriverError>;
+
+    /// Returns the time from one mark to a later one in nanoseconds, after waiting for the later
+    /// one.
+    ///
+    /// # Errors
+    /// Returns the error reported by the driver for this or for earlier work.
+    fn between(&mut self, from: Mark, to: Mark) -> Result<f64, DriverError>;
+
+    /// Makes all marks invalid, so that new ones reuse their events.
+    fn forget_marks(&mut self);
+
+    /// Waits for all work so far.
+    ///
+    /// # Errors
+    /// Returns the error reported by the driver for earlier work.
+    fn wait(&mut self) -> Result<(), DriverError>;
+
+    /// Frees all memory, modules and marks, after all earlier work.
+    fn release(&mut self);
 }
 
 /// Kernel launch in the form that a driver accepts.
@@ -97,6 +137,8 @@ pub struct Launch {
     pub block: [u32; 3],
     /// Local memory in addition to the kernel's static amount, bytes.
     pub dynamic_local_bytes: u32,
+    /// True if all work-groups must be resident at once.
+    pub cooperative: bool,
     /// Bytes of each kernel parameter, in order.
     pub arguments: Vec<Vec<u8>>,
 }

@@ -1,18 +1,27 @@
-//! Uses a real GPU as the oracle. It runs a scenario's program through the CUDA driver and compares
-//! every output with the emulator's, bit for bit. It also measures latencies and throughputs.
+//! Runs programs on a real GPU through the CUDA driver: as a check of the emulator, bit for bit, and
+//! as measurements of time, power and energy.
 //!
 //! ```text
-//!   Scenario::emulate_told ── DeviceAction ──► Replay ──► Driver (CUDA, or a double in tests)
-//!                                                │
-//!                                                ├──► Comparison: what was copied back, by copy
-//!                                                └──► Timing of each launch ──► CSV
+//!   HostProgram::live ── Device ──► Session ──► Driver (CUDA, or a double in tests)
+//!         │                            │
+//!         │                            └──► marks: time of a run, and of each launch
+//!         └──► outputs: expectations, and a comparison with the emulator's
 //! ```
 //!
 //! The driver is loaded only when a command needs it. Everything builds and passes its tests
 //! without one.
 
+pub mod campaign;
+pub mod compare;
 pub mod cuda;
 pub mod driver;
+pub mod live;
+pub mod measure;
 pub mod micro;
-pub mod replay;
+pub mod nvml;
+pub mod power;
+pub mod program;
+pub mod repeat;
+pub mod session;
+pub mod set;
 pub mod table;

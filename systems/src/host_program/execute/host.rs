@@ -1,120 +1,83 @@
 //! Execution state of the host within a program.
 
+use std::collections::BTreeMap;
+
 use warpweave_files::Ledger;
 use warpweave_inputs::{Name, words_of_bytes};
 use warpweave_params::{Diagnostic, Env, Placed};
-use warpweave_ptx::{DeviceMemory, EmulationOptions, ProgramChecker};
-use warpweave_trace::Allocation;
 
+use super::device::{Device, DeviceError};
 use super::device_buffers::DeviceBuffers;
-use super::foresight::Foresight;
-use super::parts::{bytes_of, checked_part};
-use super::recorded::Recorded;
-use super::{CheckResult, DeviceAction, EmulationProgress, ExecuteError, Listener};
+use super::parts::checked_part;
+use super::{CheckResult, ExecuteError};
+use crate::host_program::HostProgram;
 use crate::host_program::answers;
 use crate::host_program::description::{Command, Expectation};
-use crate::host_program::inputs::Buffer;
 use crate::host_program::modules::{self, SymbolKind};
 use crate::host_program::textures::{self, Bound};
-use crate::host_program::{EmulationSpec, HostProgram};
 
 /// Maximum number of commands and loop iterations of a program; more is a runaway loop.
 const STEPS_MAX: u64 = 1 << 22;
 
-/// Number of copies of a buffer that exist during execution. One is on the device; those on the
-/// host are its initial contents, the copied data and the compared data.
-const BUFFER_COPIES: u64 = 4;
+/// Number of copies of a buffer on the host during execution: its initial contents, the copied data
+/// and the compared data.
+pub(in crate::host_program) const HOST_COPIES: u64 = 3;
 
-/// Host with its emulated device, during execution.
-pub(in crate::host_program) struct Host<'p, 'l> {
+/// Host with its device, during execution.
+pub(in crate::host_program) struct Host<'p, 'd> {
     pub(super) program: &'p HostProgram,
-    pub(super) options: EmulationOptions,
-    pub(super) memory: DeviceMemory,
+    pub(super) device: &'d mut dyn Device,
     /// Parameters and counters of the enclosing loops.
     pub(super) env: Env,
     pub(super) buffers: DeviceBuffers,
     pub(super) textures: Bound,
-    pub(in crate::host_program) recorded: Recorded,
-    /// Progress counters, updated for other threads.
-    pub(super) progress: &'p EmulationProgress,
-    /// Checker of kernel behaviour, if enabled.
-    pub(in crate::host_program) checker: Option<ProgramChecker>,
-    /// Knowledge about launches before their emulation.
-    pub(super) foresight: Foresight<'p>,
-    /// Listener that gets every device action, if any.
-    pub(super) listener: Option<Listener<'l>>,
-    /// True once the variables of the modules have memory.
-    pub(super) has_variables: bool,
+    /// True once the modules are loaded.
+    pub(super) has_modules: bool,
+    /// Number of launches so far.
+    pub(super) launches: u64,
+    /// Number of iterations of loops that the device ends, so far.
+    pub(super) rounds: u64,
     pub(super) steps: u64,
 }
 
-impl<'p, 'l> Host<'p, 'l> {
-    /// Allocates the buffers on an emulated device, after charging all their copies.
+impl<'p, 'd> Host<'p, 'd> {
+    /// Allocates the buffers on a device, after charging `copies` of each.
     pub(in crate::host_program) fn new(
         program: &'p HostProgram,
-        emulation: &EmulationSpec,
-        progress: &'p EmulationProgress,
+        device: &'d mut dyn Device,
+        copies: u64,
     ) -> Result<Self, Diagnostic> {
         let charged = Ledger::new(&program.reading.ledger().budget());
         for buffer in &program.buffers {
             let what = format!("buffer `{}`", buffer.name.value);
-            let bytes = buffer.bytes().saturating_mul(BUFFER_COPIES);
+            let bytes = buffer.bytes().saturating_mul(copies);
             let paid = charged.charge(&what, bytes);
             paid.map_err(|error| buffer.name.blame(error))?;
         }
-        let memory = DeviceMemory::beginning_at(emulation.allocation_offset_bytes.get());
-        let mut memory = memory.charged_to(program.reading.ledger());
-        let allocate = |buffer: &Buffer| memory.allocate(buffer.name.value.clone(), buffer.bytes());
-        let bases: Vec<u64> = program.buffers.iter().map(allocate).collect();
+        let mut allocations = Vec::new();
+        for buffer in &program.buffers {
+            let allocated = device.allocate(&buffer.name.value, buffer.bytes());
+            allocations.push(allocated.map_err(|error| refusal(&buffer.name, &error))?);
+        }
         Ok(Self {
             program,
-            options: emulation.options(),
-            memory,
+            device,
             env: program.env.clone(),
-            buffers: DeviceBuffers::new(charged, bases),
+            buffers: DeviceBuffers::new(charged, allocations),
             textures: Bound::by_name(&program.modules, &program.textures),
-            recorded: Recorded::default(),
-            progress,
-            checker: None,
-            foresight: Foresight::None,
-            listener: None,
-            has_variables: false,
+            has_modules: false,
+            launches: 0,
+            rounds: 0,
             steps: 0,
         })
     }
 
-    /// Sets the listener for device actions and reports the buffers to it first.
-    pub(super) fn listen(&mut self, listener: Option<Listener<'l>>) {
-        self.listener = listener;
-        for (buffer, &address) in self.program.buffers.iter().zip(&self.buffers.bases) {
-            if let Some(listener) = &mut self.listener {
-                listener(DeviceAction::Allocate {
-                    name: buffer.name.value.clone(),
-                    address,
-                    bytes: buffer.bytes(),
-                });
-            }
-        }
-    }
-
     /// Executes all commands of the program.
     pub(in crate::host_program) fn run(&mut self) -> Result<(), ExecuteError> {
-        self.commands(&self.program.commands)?;
-        self.recorded.wait();
-        Ok(())
+        self.commands(&self.program.commands)
     }
 
-    /// Returns the allocations: buffers first, then variables of the modules.
-    pub(super) fn allocations(&self) -> Vec<Allocation> {
-        let convert = |allocation: &warpweave_ptx::Allocation| Allocation {
-            name: allocation.name.clone(),
-            base: allocation.base,
-            bytes: allocation.bytes,
-        };
-        self.memory.allocations().iter().map(convert).collect()
-    }
-
-    fn commands(&mut self, commands: &[Placed<Command>]) -> Result<(), ExecuteError> {
+    pub(super) fn commands(&mut self, commands: &[Placed<Command>]) -> Result<(), ExecuteError> {
         for command in commands {
             self.step(command)?;
             self.command(command)?;
@@ -138,7 +101,8 @@ impl<'p, 'l> Host<'p, 'l> {
             Command::CopyToDevice(name) => self.copy_to_device(name)?,
             Command::CopyToHost(name) => {
                 let buffer = self.program.buffer(name)?;
-                let words = self.read(buffer, 0, self.program.buffers[buffer].bytes());
+                let bytes = self.program.buffers[buffer].bytes();
+                let words = words_of_bytes(&self.read(buffer, 0, bytes)?);
                 self.buffers.images.insert(buffer, words);
             }
             Command::CopyPartToDevice {
@@ -150,7 +114,7 @@ impl<'p, 'l> Host<'p, 'l> {
                 let target = &self.program.buffers[buffer];
                 let part = checked_part(target, first, length, &self.env)?;
                 let bytes = self.held(buffer)?[part.start as usize..part.end as usize].to_vec();
-                self.store(buffer, part.start, bytes);
+                self.store(buffer, part.start, &bytes)?;
             }
             Command::CopyPartToHost {
                 buffer,
@@ -161,8 +125,7 @@ impl<'p, 'l> Host<'p, 'l> {
                 let target = &self.program.buffers[buffer];
                 let part = checked_part(target, first, length, &self.env)?;
                 let mut bytes = self.held(buffer)?;
-                let size = part.end - part.start;
-                let read = bytes_of(&self.read(buffer, part.start, size), size);
+                let read = self.read(buffer, part.start, part.end - part.start)?;
                 bytes[part.start as usize..part.end as usize].copy_from_slice(&read);
                 self.buffers.images.insert(buffer, words_of_bytes(&bytes));
             }
@@ -184,9 +147,7 @@ impl<'p, 'l> Host<'p, 'l> {
             } => {
                 let buffer = self.program.buffer(buffer)?;
                 let bytes = self.held(buffer)?;
-                let pointers = self.pointers_of(buffer, bytes.len() as u64);
-                let bytes = (bytes, pointers);
-                self.store_in_variable(module.as_ref(), variable, &0.into(), bytes)?;
+                self.store_in_variable(module.as_ref(), variable, &0.into(), &bytes)?;
             }
             Command::Write {
                 buffer,
@@ -209,7 +170,10 @@ impl<'p, 'l> Host<'p, 'l> {
                 self.textures.bind(module, &reference.value, texture);
             }
             Command::Launch(launch) => self.launch(launch, command)?,
-            Command::Synchronize => self.recorded.synchronize(),
+            Command::Synchronize => {
+                let ended = self.device.synchronize();
+                ended.map_err(|error| refusal(command, &error))?;
+            }
             Command::If {
                 condition,
                 body,
@@ -252,10 +216,11 @@ impl<'p, 'l> Host<'p, 'l> {
                             .into());
                     };
                     self.round(counter.as_ref(), round, command)?;
+                    self.rounds += 1;
                     self.commands(body)?;
                     let bytes = column.element.bytes() as u64;
-                    let words = self.read(column.buffer, column.offset(0), bytes);
-                    if words.iter().all(|word| *word == 0) {
+                    let flag = self.read(column.buffer, column.offset(0), bytes)?;
+                    if flag.iter().all(|byte| *byte == 0) {
                         break;
                     }
                 }
@@ -274,6 +239,23 @@ impl<'p, 'l> Host<'p, 'l> {
             self.env.set(&counter.value, round);
         }
         self.step(command)
+    }
+
+    /// Returns the contents last copied back to the host, by name of the buffer.
+    pub(super) fn outputs(&self) -> BTreeMap<String, Vec<u32>> {
+        self.named(self.buffers.images.clone())
+    }
+
+    /// Like [`Host::outputs`], at the end of a run.
+    pub(super) fn into_outputs(mut self) -> BTreeMap<String, Vec<u32>> {
+        let images = std::mem::take(&mut self.buffers.images);
+        self.named(images)
+    }
+
+    fn named(&self, images: BTreeMap<usize, Vec<u32>>) -> BTreeMap<String, Vec<u32>> {
+        let name = |at: usize| self.program.buffers[at].name.value.clone();
+        let images = images.into_iter();
+        images.map(|(at, words)| (name(at), words)).collect()
     }
 
     /// Compares the buffer of an expectation with its requirement.
@@ -295,5 +277,14 @@ impl<'p, 'l> Host<'p, 'l> {
             passed,
             detail,
         })
+    }
+}
+
+/// Returns the diagnostic of a device's error, at the place of what was asked for.
+pub(super) fn refusal<T>(asked: &Placed<T>, error: &DeviceError) -> Diagnostic {
+    let said = error.to_string();
+    match said.split_once("\nhint: ") {
+        Some((problem, hint)) => asked.error(problem).hint(hint),
+        None => asked.error(said),
     }
 }

@@ -1,16 +1,20 @@
-//! Executes a host program on the emulator and records its actions.
+//! Executes a host program on a device: on the emulator, which records its actions, or on another.
 //!
 //! `host.rs` executes the commands, `transfers.rs` copies, and `launching.rs` launches kernels with
-//! the dimensions that `launch.rs` computes. `device_buffers.rs` holds the addresses of buffers and
-//! `recorded.rs` the actions so far. `static_launches.rs` lists launches before emulation.
+//! the dimensions that `launch.rs` computes. They ask a `Device` (`device.rs`) for everything.
+//! `emulated.rs` is the emulator, with the actions so far in `recorded.rs`. `live.rs` runs a program
+//! in stages on another device. `device_buffers.rs` holds the addresses of buffers, and
+//! `static_launches.rs` lists launches before emulation.
 //! The commands are parsed and checked earlier (`../description/`, `../check/`).
 
-mod action;
+mod device;
 mod device_buffers;
+mod emulated;
 mod foresight;
 mod host;
 mod launch;
 mod launching;
+mod live;
 mod parts;
 mod progress;
 mod recorded;
@@ -24,18 +28,24 @@ use warpweave_params::Diagnostic;
 use warpweave_ptx::{EmulationError, Printed};
 use warpweave_trace::{Program, TraceError};
 
-pub use self::action::{DeviceAction, Listener};
+pub use self::device::{Device, DeviceAllocation, DeviceError, DeviceLaunch};
+pub(super) use self::emulated::Emulated;
 use self::foresight::Foresight;
 pub(crate) use self::foresight::StaticLaunches;
+use self::host::HOST_COPIES;
 pub(super) use self::host::Host;
 pub(super) use self::launch::{
     Shape, asked_place, check_declared, check_place, checked_offset, checked_variable_offset,
     fields, kernel_argument, scalar, shape, size_and_alignment, size_of_fields,
 };
+pub use self::live::LiveRun;
 pub(super) use self::parts::{checked_index, checked_part};
 pub use self::progress::EmulationProgress;
 use crate::host_program::HostProgram;
 use crate::host_program::emulation::EmulationSpec;
+
+/// Number of copies of a buffer during emulation: one is on the device.
+pub(super) const EMULATED_COPIES: u64 = HOST_COPIES + 1;
 
 /// Result of executing a host program.
 #[derive(Clone, Debug)]
@@ -143,7 +153,7 @@ impl HostProgram {
         emulation: &EmulationSpec,
         progress: &EmulationProgress,
     ) -> Result<Executed, ExecuteError> {
-        self.execute_by(emulation, progress, None, Foresight::None)
+        self.execute_by(emulation, progress, Foresight::None)
     }
 
     /// Like [`HostProgram::execute_watched`], for a program with known launches. Its streams may
@@ -154,33 +164,18 @@ impl HostProgram {
         progress: &EmulationProgress,
         foreseen: &StaticLaunches,
     ) -> Result<Executed, ExecuteError> {
-        self.execute_by(emulation, progress, None, Foresight::Known(foreseen))
-    }
-
-    /// Like [`HostProgram::execute`], and also reports every device action of the host to
-    /// `listener`.
-    ///
-    /// # Errors
-    /// Fails like [`HostProgram::execute`].
-    pub fn execute_told(
-        &self,
-        emulation: &EmulationSpec,
-        listener: Listener<'_>,
-    ) -> Result<Executed, ExecuteError> {
-        let progress = EmulationProgress::default();
-        self.execute_by(emulation, &progress, Some(listener), Foresight::None)
+        self.execute_by(emulation, progress, Foresight::Known(foreseen))
     }
 
     fn execute_by(
         &self,
         emulation: &EmulationSpec,
         progress: &EmulationProgress,
-        listener: Option<Listener<'_>>,
         foresight: Foresight<'_>,
     ) -> Result<Executed, ExecuteError> {
-        let mut host = Host::new(self, emulation, progress)?;
-        host.listen(listener);
-        host.foresight = foresight;
+        let mut device = Emulated::new(self, emulation, progress);
+        device.foresight = foresight;
+        let mut host = Host::new(self, &mut device, EMULATED_COPIES)?;
         host.run()?;
         let checks = self
             .expectations
@@ -192,22 +187,19 @@ impl HostProgram {
                 Ok(host.check(expectation)?)
             })
             .collect::<Result<Vec<_>, _>>()?;
+        let outputs = host.into_outputs();
+        device.recorded.wait();
         let mut kernels: Vec<String> = Vec::new();
-        for kernel in &host.recorded.kernels {
+        for kernel in &device.recorded.kernels {
             if !kernels.contains(&kernel.code.name) {
                 kernels.push(kernel.code.name.clone());
             }
         }
-        let allocations = host.allocations();
-        let outputs = host.buffers.images.into_iter();
-        let outputs = outputs
-            .map(|(at, words)| (self.buffers[at].name.value.clone(), words))
-            .collect();
         let program = Program {
             name: self.name.clone(),
-            allocations,
-            commands: host.recorded.commands,
-            kernels: host.recorded.kernels,
+            allocations: device.allocations(),
+            commands: device.recorded.commands,
+            kernels: device.recorded.kernels,
             front_end: emulation.front_end(),
         };
         program.check()?;
@@ -217,8 +209,8 @@ impl HostProgram {
             checks,
             verified,
             kernels,
-            printed: host.recorded.printed,
-            refused_launches: host.recorded.refused_launches,
+            printed: device.recorded.printed,
+            refused_launches: device.recorded.refused_launches,
             outputs,
         })
     }

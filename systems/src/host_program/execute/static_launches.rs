@@ -10,6 +10,8 @@ use warpweave_files::Ledger;
 use warpweave_params::Placed;
 use warpweave_trace::{Ahead, Class, Program};
 
+use super::EMULATED_COPIES;
+use super::emulated::Emulated;
 use super::foresight::{Foresight, StaticLaunches};
 use super::host::Host;
 use super::progress::EmulationProgress;
@@ -36,15 +38,17 @@ impl StaticLaunches {
         let ahead = Ahead::of(window);
         let progress = EmulationProgress::default();
         let ledger = Ledger::new(&program.reading.ledger().budget());
-        let mut host = Host::new(program, emulation, &progress).ok()?;
-        host.memory = host.memory.charged_to(&ledger);
-        host.foresight = Foresight::All(Arc::clone(&ahead));
+        let mut device = Emulated::new(program, emulation, &progress);
+        device.memory = device.memory.charged_to(&ledger);
+        device.foresight = Foresight::All(Arc::clone(&ahead));
+        let mut host = Host::new(program, &mut device, EMULATED_COPIES).ok()?;
         host.run().ok()?;
+        device.recorded.wait();
         let program = Program {
             name: program.name.clone(),
-            allocations: host.allocations(),
-            commands: host.recorded.commands,
-            kernels: host.recorded.kernels,
+            allocations: device.allocations(),
+            commands: device.recorded.commands,
+            kernels: device.recorded.kernels,
             front_end: emulation.front_end(),
         };
         program.check().ok()?;
