@@ -104,6 +104,25 @@ fn the_commands_for_a_kernel_of_ones_own_work() {
 }
 
 #[test]
+fn the_commands_of_the_pages_on_hardware_run() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mine = folder.path().join("mine").display().to_string();
+    let pages = ["docs/hardware-protocol.md", "docs/model-your-gpu.md"];
+    let blocks = pages.map(|page| blocks(page, "sh").concat()).concat();
+    for line in blocks.lines() {
+        let words = line.split_whitespace();
+        let words = words.map(|word| if word == "mine" { &mine } else { word });
+        let words: Vec<&str> = words.collect();
+        assert_eq!(words[0], "warpweave", "{line}");
+        let shown = succeeds(&words[1..]);
+        if words[1] == "correlate" && !words.contains(&mine.as_str()) {
+            assert!(shown.contains("l1_load_sectors"), "{line}: {shown}");
+        }
+    }
+    assert!(blocks.lines().count() >= 5, "{blocks}");
+}
+
+#[test]
 fn the_commands_of_the_page_on_sharing_run() {
     for line in blocks("docs/sharing.md", "sh").concat().lines() {
         let words: Vec<&str> = line.split_whitespace().collect();

@@ -19,6 +19,7 @@ mod clustering;
 mod compare;
 mod composition;
 mod conform;
+mod correlate;
 mod deadlock;
 mod determinism;
 mod docs;

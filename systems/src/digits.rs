@@ -1,7 +1,7 @@
 //! Format of large numbers in texts for readers.
 
 /// Formats a number with digits grouped in threes.
-pub(crate) fn grouped(n: u64) -> String {
+pub fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, digit) in digits.chars().enumerate() {

@@ -22,6 +22,7 @@ mod scenario;
 mod taps;
 
 pub use address::any_index;
+pub use digits::grouped;
 pub use elaboration::{ElaboratedSystem, ResolvedSystem};
 pub use limits::Limits;
 pub use registry::standard_registry;

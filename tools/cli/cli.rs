@@ -12,8 +12,8 @@ use warpweave_framework::Registry;
 use crate::arguments::{OWN_NAME, RunArguments, program_name};
 use crate::outcome::{leave_with, wants_colour};
 use crate::{
-    accesses, analyze, bench, check, compare, conform, describe, diff, experiment, list, memory,
-    new, probe, ptx, run, sweep, system, timeline, trace, validate,
+    accesses, analyze, bench, check, compare, conform, correlate, describe, diff, experiment, list,
+    memory, new, probe, ptx, run, sweep, system, timeline, trace, validate,
 };
 
 /// Simulate full GPU systems from description files, on a deterministic event kernel.
@@ -54,6 +54,8 @@ enum Command {
     },
     /// Compare runs: cycles, settings, statistics by relative change.
     Compare(compare::Arguments),
+    /// Compare runs with a profile of a real GPU: errors, ratios, stalls.
+    Correlate(correlate::Arguments),
     /// Load and build everything a scenario names, without running it.
     Check {
         /// Scenario file to load and check.
@@ -140,6 +142,7 @@ pub fn main(registry: Registry) -> ExitCode {
         Command::Sweep(arguments) => sweep::sweep(&registry, arguments, quiet, &budget),
         Command::Diff { a, b } => diff::diff(&registry, a, b, quiet, &budget),
         Command::Compare(arguments) => compare::compare(arguments, &budget),
+        Command::Correlate(arguments) => correlate::correlate(arguments, &budget),
         Command::Check {
             scenario,
             sets,

@@ -13,6 +13,7 @@ mod check_program;
 pub mod cli;
 mod compare;
 mod conform;
+mod correlate;
 mod describe;
 mod diff;
 mod drive;

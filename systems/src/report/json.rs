@@ -6,6 +6,7 @@ use warpweave_framework::{InstanceStatistics, Reason, Statistic, Value};
 use warpweave_params::printable_json;
 
 use super::evidence::Slots;
+use super::roofline::Roofline;
 use super::{Host, Report, SCHEMA_VERSION};
 use crate::energy::EnergyReport;
 use crate::host_program::CheckResult;
@@ -104,6 +105,8 @@ struct Totals<'a> {
     ipc: f64,
     occupancy: Option<f64>,
     kernel_time: KernelTimeObject,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    roofline: Option<Roofline>,
     core_clock: &'a str,
 }
 
@@ -117,6 +120,7 @@ impl<'a> Totals<'a> {
             ipc: simulated.ipc(),
             occupancy: simulated.occupancy,
             kernel_time: KernelTimeObject::of(simulated),
+            roofline: Roofline::of(simulated),
             core_clock: &simulated.core_clock,
         }
     }

@@ -12,6 +12,7 @@ mod limit;
 mod page;
 mod paint;
 mod record;
+mod roofline;
 mod rows;
 mod select;
 mod text;

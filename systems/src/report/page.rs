@@ -9,6 +9,7 @@ use super::energy::scaled;
 use super::evidence::{self, BarSegment, Shared, Slots, quotient};
 use super::limit::limit;
 use super::paint::{Colour, TextStyle, WIDTH, bar, columns, cut};
+use super::roofline::Roofline;
 use super::rows::{KernelRow, kernel_rows};
 use super::text::seconds;
 use crate::digits::grouped;
@@ -145,6 +146,9 @@ impl Page {
                 grouped(simulated.wavefront_instructions)
             ),
         )?;
+        if let Some(roofline) = Roofline::of(simulated) {
+            self.line("roofline", &roofline.in_words())?;
+        }
         if let Some(region) = &simulated.region {
             self.region(region)?;
         }

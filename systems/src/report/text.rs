@@ -8,6 +8,7 @@ use warpweave_params::{printable, printable_lines};
 use super::energy::write_energy;
 use super::evidence::Slots;
 use super::groups::{Combined, Group, Total, group};
+use super::roofline::Roofline;
 use super::rows::kernel_rows;
 use super::{Host, Report};
 use crate::digits::grouped;
@@ -72,6 +73,9 @@ impl Report {
         if let Some(occupancy) = simulated.occupancy_in_kernels() {
             let words = format!("{:.1}% while kernels ran", occupancy * 100.0);
             line("occupancy in kernels", words)?;
+        }
+        if let Some(roofline) = Roofline::of(simulated) {
+            line("roofline", roofline.in_words())?;
         }
         if let Some(region) = &simulated.region {
             line("region", region.in_words())?;

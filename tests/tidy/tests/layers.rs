@@ -7,7 +7,7 @@ use std::path::Path;
 use warpweave_tidy::{Krate, Module, entries, product_code, root, source_folders};
 
 /// Top-level modules of each crate, from the bottom up: each may use those before it.
-const LAYERS: [(&str, &str); 24] = [
+const LAYERS: [(&str, &str); 25] = [
     (
         "framework/src",
         "sync time state observe evaluation channel component world engine checkpoint registry \
@@ -69,6 +69,11 @@ const LAYERS: [(&str, &str); 24] = [
          scenario run report",
     ),
     ("systems/conform/src", "earlier place plan properties case"),
+    (
+        "systems/correlate/src",
+        "cells number name metric profile sums traffic launch program report quantity stall pairs \
+         score correlation figure text table object page",
+    ),
     ("systems/probe/src", "programs bench figures"),
     (
         "systems/reuse/src",
@@ -102,7 +107,7 @@ const LAYERS: [(&str, &str); 24] = [
         "tools/cli",
         "outcome host memory progress fields stub policies recordings arguments stats drive \
          emulation results check_program run accesses ptx affine mapping sharing analyze validate bench check \
-         compare conform describe diff slurm experiment list new probe sweep system timeline \
+         compare conform correlate describe diff slurm experiment list new probe sweep system timeline \
          trace cli",
     ),
 ];
