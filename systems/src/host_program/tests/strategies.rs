@@ -1,7 +1,7 @@
 //! The programs of the study of graph algorithms by strategy: results, queues, and what the
 //! compiler left of each form.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use warpweave_trace::{KernelTrace, Lanes, Space};
@@ -201,11 +201,6 @@ fn kernels_race_only_where_the_file_says_that_it_does_not_matter() {
                 ("block", "64"),
                 ("capacity", "2"),
             ];
-            let sets = if file.contains("optimised") {
-                &sets[..3]
-            } else {
-                &sets[..]
-            };
             let sets: Vec<_> = sets
                 .iter()
                 .filter(|(name, _)| *name != "capacity" || *chosen == "data_driven")
@@ -286,7 +281,7 @@ fn prefetching_reads_the_same_addresses_as_often() {
             addresses_read(&executed, &format!("bfs_{form}"))
         };
         let base = read("base");
-        assert!(base.len() > 300);
+        assert!(base.len() > 100, "{graph}");
         for form in [
             "swp",
             "swpnc",
@@ -311,6 +306,7 @@ impl Loop {
         let (_, rest) = ptx.split_once(&format!(".entry {kernel}(")).unwrap();
         let (body, _) = rest.split_once("\n}").unwrap();
         let mut loops: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        let mut innermost = BTreeSet::new();
         let mut header = None;
         for line in body.lines() {
             let label = line
@@ -318,8 +314,8 @@ impl Loop {
                 .and_then(|rest| rest.split_once(':'));
             if label.is_some() || line.starts_with("// %bb") {
                 header = match (label, line.split_once("in Loop: Header=")) {
-                    (Some((label, _)), _) if line.contains("This Inner Loop Header") => Some(label),
                     (_, Some((_, rest))) => rest.split(' ').next(),
+                    (Some((label, _)), None) if line.contains("Loop") => Some(label),
                     _ => None,
                 };
                 if let Some(header) = header {
@@ -330,7 +326,11 @@ impl Loop {
                 block.push_str(line);
                 block.push('\n');
             }
+            if line.contains("This Inner Loop Header") {
+                innermost.extend(header);
+            }
         }
+        loops.retain(|header, _| innermost.contains(header));
         let length = |blocks: &Vec<String>| blocks.iter().map(String::len).sum::<usize>();
         let blocks = loops.into_values().max_by_key(length).unwrap();
         Self { blocks }
