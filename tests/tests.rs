@@ -27,6 +27,7 @@ mod errors;
 mod experiment;
 mod full_disk;
 mod fuzz;
+mod graphs;
 mod harness;
 mod killed;
 mod laser;

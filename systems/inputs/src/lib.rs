@@ -53,8 +53,8 @@ pub use element::{ElementType, words_of_bytes};
 pub use error::{InputError, Place};
 pub use generate::{
     CliquesShape, GeometricShape, RmatShape, SearchTree, StreetsShape, SuffixTree, SuffixTreePart,
-    WebShape, citation, cliques, complete, geometric, grid, out_degree, partners, rmat, streets,
-    symmetric, twice, uniform, uniform_weights, web_copy,
+    WebShape, citation, cliques, complete, geometric, grid, out_degree, partners, rewired, rmat,
+    streets, symmetric, twice, uniform, uniform_weights, web_copy,
 };
 pub use hash::{hash_f32s, hash_u32s};
 pub use matrix::{CooArray, CscArray, CsrArray, DenseOrder, Matrix, MatrixArray, Repeated};

@@ -17,8 +17,11 @@ struct Row {
 }
 
 /// Folders of workloads, and the entries that a row of their kernel table stands for.
-const FOLDERS: [(&str, fn(&str) -> Vec<Row>); 2] =
-    [(".", |line| vec![row(line)]), ("clustering", forms)];
+const FOLDERS: [(&str, fn(&str) -> Vec<Row>); 3] = [
+    (".", |line| vec![row(line)]),
+    ("clustering", forms),
+    ("graphs", |line| vec![row(line)]),
+];
 
 #[test]
 fn readme_lists_every_entry_with_its_parameters_and_block() {

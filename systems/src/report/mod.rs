@@ -23,8 +23,8 @@ pub use self::compare::{Comparison, Side};
 pub use self::csv_table::CsvTable;
 pub use self::paint::Colour;
 pub use self::record::{
-    Record, RecordedComponentEnergy, RecordedEnergy, RecordedKernel, RecordedKernelTime,
-    RecordedStatistic, RecordedStatistics, RecordedValue,
+    Record, RecordedComponentEnergy, RecordedEnergy, RecordedEstimate, RecordedKernel,
+    RecordedKernelTime, RecordedRegion, RecordedStatistic, RecordedStatistics, RecordedValue,
 };
 pub use self::select::chooses_nothing;
 use crate::host_program::CheckResult;

@@ -48,6 +48,9 @@ pub struct Record {
     /// Time in which kernels ran; `None` in reports of older programs.
     #[serde(default)]
     pub kernel_time: Option<RecordedKernelTime>,
+    /// Simulated part of the program; `None` if it is the whole.
+    #[serde(default)]
+    pub region: Option<RecordedRegion>,
     /// Name of the clock whose cycles are reported.
     pub core_clock: String,
     /// Results of all kernel launches, in order.
@@ -71,6 +74,23 @@ pub struct RecordedKernelTime {
     pub occupancy: Option<f64>,
     /// Issue slots of all compute units while kernels ran, by outcome.
     pub slots: BTreeMap<String, u64>,
+}
+
+/// Simulated part of a program, read from a report.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RecordedRegion {
+    /// Estimated duration of the sampled launches, if they were sampled.
+    #[serde(default)]
+    pub estimate: Option<RecordedEstimate>,
+}
+
+/// Duration of a program that was estimated from a sample, read from a report.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RecordedEstimate {
+    /// Estimated number of core cycles.
+    pub cycles: u64,
+    /// True if the estimate covers the whole program.
+    pub whole: bool,
 }
 
 /// Results of one kernel launch, read from a report.

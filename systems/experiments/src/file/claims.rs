@@ -15,6 +15,9 @@ pub enum Claim {
         claim: FindingClaim,
         /// Name of the control variant, for which the claim must fail.
         control: Placed<String>,
+        /// Workload or group on which the control is judged; `None` for those of the claim.
+        #[serde(default)]
+        control_on: Option<Placed<String>>,
         /// Conditions without which the finding cannot be tested.
         #[serde(default)]
         gates: Vec<Gate>,

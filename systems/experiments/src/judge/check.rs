@@ -42,9 +42,10 @@ pub fn check(file: &ExperimentFile) -> Result<(), Diagnostics> {
                 name,
                 claim,
                 control,
+                control_on,
                 gates,
             } => {
-                problems.take(find(control, "control", "controls", &file.controls));
+                names::control(file, control, control_on.as_ref(), claim, &mut problems);
                 if pairs(file) < PAIRS_MIN {
                     let message = format!(
                         "a finding needs at least {PAIRS_MIN} pairs, and this experiment has {}",

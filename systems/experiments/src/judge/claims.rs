@@ -75,8 +75,9 @@ impl<'e> Claims<'e> {
                     name,
                     claim,
                     control,
+                    control_on,
                     gates,
-                } => Ok(self.finding(name, claim, control, gates)),
+                } => Ok(self.finding(name, claim, (control, control_on.as_ref()), gates)),
                 Claim::Identity { name, claim, on } => self.identity(name, claim, on.as_deref()),
             })
             .collect()
@@ -86,7 +87,7 @@ impl<'e> Claims<'e> {
         &self,
         name: &Placed<String>,
         claim: &FindingClaim,
-        control: &Placed<String>,
+        (control, control_on): (&Placed<String>, Option<&Placed<String>>),
         gates: &[Gate],
     ) -> JudgedClaim {
         let recorded = self.experiment.file.record.get(&name.value);
@@ -140,14 +141,19 @@ impl<'e> Claims<'e> {
             judged.verdict = Verdict::Unresolved;
             judged.because = doubt;
         }
-        if let Some(looked) = self.look_up(claim, Some(&control.value)) {
+        if let Some(mut looked) = self.look_up(claim, Some(&control.value)) {
+            let mut name = control.value.clone();
+            if let Some(on) = control_on {
+                looked.workloads = file.named_workloads(&on.value);
+                name = format!("{name} on {}", on.value);
+            }
             let outcome = self.outcome(&looked);
             if outcome.verdict == Verdict::Reproduced {
                 judged.verdict = Verdict::Void;
-                judged.because = format!("the control `{}` passes too", control.value);
+                judged.because = format!("the control `{name}` passes too");
             }
             judged.control_is_far = outcome.effect.is_some_and(|effect| looked.is_far(effect));
-            judged.control = Some((control.value.clone(), outcome.verdict, outcome.effect));
+            judged.control = Some((name, outcome.verdict, outcome.effect));
         }
         let (of, levels) = (&claim.fields().of.value, self.levels(claim));
         let gate = |gate: &Gate| {

@@ -182,6 +182,7 @@ impl Ranges<'_> {
         for (above, below, spent) in above.chain(below) {
             let weight = match self.uses {
                 EnergyUse::Edp => spent.seconds_of_a_run(),
+                EnergyUse::Power => spent.seconds_of_a_run().recip(),
                 _ => 1.0,
             };
             for (key, [nominal, low, high]) in spent.joules_of_a_run() {
@@ -286,10 +287,11 @@ mod tests {
     }
 
     const BELOW: &str = r#"Below(metric: "it", of: "E", margin: 0.05)"#;
-    const RATIO: [&str; 3] = [
+    const RATIO: [&str; 4] = [
         r#""energy", kind: Ratio"#,
         r#""edp", kind: Ratio"#,
         r#""energy(net)", kind: Ratio"#,
+        r#""power", kind: Ratio"#,
     ];
 
     #[test]

@@ -94,6 +94,28 @@ pub(super) fn workloads(file: &ExperimentFile, name: &Placed<String>) -> Result<
         .hint(name_hint(&name.value, what, known)))
 }
 
+/// Checks the control of a finding. On workloads of its own it may be any variant; else it must
+/// differ from them.
+pub(super) fn control(
+    file: &ExperimentFile,
+    control: &Placed<String>,
+    on: Option<&Placed<String>>,
+    claim: &FindingClaim,
+    problems: &mut Diagnostics,
+) {
+    let Some(on) = on else {
+        problems.take(find(control, "control", "controls", &file.controls));
+        return;
+    };
+    problems.take(point(file, control));
+    problems.take(workloads(file, on));
+    if claim.fields().on.is_none() {
+        let message = "`control_on` needs a claim on a workload or group";
+        let hint = "write `on` in the claim, so that the control differs in its workloads alone";
+        problems.push(on.error(message).hint(hint));
+    }
+}
+
 /// Returns an error for a name that is no variant, control or machine for headroom.
 fn measured(file: &ExperimentFile, name: &Placed<String>) -> Result<(), Diagnostic> {
     if file.compares(&name.value) {

@@ -93,6 +93,60 @@ fn verdict(claim: &str, gain: f64, idle: f64, noise: f64) -> JudgedClaim {
     judge(&experiment, &[], &runs).unwrap().claims.remove(0)
 }
 
+/// The same variant is its own control where the programs are others.
+#[test]
+fn a_control_on_other_workloads_voids_a_finding_that_holds_there_too() {
+    let on_a = r#"Above(metric: "speed", of: "E", margin: 0.03, on: "a")"#;
+    let judged = |gain_on_b: f64| {
+        let claims =
+            format!(r#"Finding(name: "it", claim: {on_a}, control: "E", control_on: "b")"#);
+        let experiment = experiment(&claims, "");
+        check(&experiment.file).unwrap_or_else(|error| panic!("{error}"));
+        let runs = runs(&experiment, 0.005, |workload, variant, _, _| {
+            match (variant, workload) {
+                ("E", 1) => 1.0 + gain_on_b,
+                ("E", _) => 1.1,
+                _ => 1.0,
+            }
+        });
+        judge(&experiment, &[], &runs).unwrap().claims.remove(0)
+    };
+    let alone = judged(0.0);
+    assert_eq!(alone.verdict, Verdict::Reproduced, "{}", alone.because);
+    let (name, verdict, _) = alone.control.unwrap();
+    assert_eq!((name.as_str(), verdict), ("E on b", Verdict::NotReproduced));
+    let both = judged(0.1);
+    assert_eq!(both.verdict, Verdict::Void);
+    assert_eq!(both.because, "the control `E on b` passes too");
+}
+
+#[test]
+fn a_control_on_other_workloads_needs_their_name_and_a_claim_on_some() {
+    let told = |finding: &str| {
+        let experiment = experiment(finding, "");
+        check(&experiment.file).unwrap_err().to_string()
+    };
+    let on_a = r#"Above(metric: "speed", of: "E", margin: 0.03, on: "a")"#;
+    let unknown = told(&format!(
+        r#"Finding(name: "it", claim: {on_a}, control: "E", control_on: "bb")"#
+    ));
+    assert!(
+        unknown.contains("unknown workload `bb`") && unknown.contains("did you mean `b`"),
+        "{unknown}"
+    );
+    let everywhere = told(&format!(
+        r#"Finding(name: "it", claim: {ABOVE}, control: "E", control_on: "b")"#
+    ));
+    assert!(
+        everywhere.contains("`control_on` needs a claim on a workload or group"),
+        "{everywhere}"
+    );
+    let same = told(&format!(
+        r#"Finding(name: "it", claim: {on_a}, control: "E")"#
+    ));
+    assert!(same.contains("unknown control `E`"), "{same}");
+}
+
 const ABOVE: &str = r#"Above(metric: "speed", of: "E", than: "D", margin: 0.03)"#;
 
 #[test]

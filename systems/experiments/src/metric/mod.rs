@@ -45,8 +45,10 @@ enum Quantity {
     Occupancy,
     KernelCycles,
     KernelOccupancy,
+    EstimatedCycles,
     Energy,
     Edp,
+    Power,
 }
 
 /// Aggregation over the statistics that a pattern matches.
@@ -74,6 +76,8 @@ pub(crate) enum EnergyUse {
     Total,
     /// The expression is the energy-delay product itself.
     Edp,
+    /// The expression is the power itself.
+    Power,
     /// The expression is the energy of the components that a pattern matches.
     Components(Pattern),
     /// The expression computes with one of these.
@@ -127,6 +131,7 @@ impl Expression {
         match &self.0 {
             Term::Whole(Quantity::Energy) => Some(EnergyUse::Total),
             Term::Whole(Quantity::Edp) => Some(EnergyUse::Edp),
+            Term::Whole(Quantity::Power) => Some(EnergyUse::Power),
             Term::Energy(pattern) => Some(EnergyUse::Components(pattern.clone())),
             other => other.has_energy().then_some(EnergyUse::Computed),
         }
@@ -136,7 +141,9 @@ impl Expression {
 impl Term {
     fn has_energy(&self) -> bool {
         match self {
-            Self::Whole(Quantity::Energy | Quantity::Edp) | Self::Energy(_) => true,
+            Self::Whole(Quantity::Energy | Quantity::Edp | Quantity::Power) | Self::Energy(_) => {
+                true
+            }
             Self::Kernels(_, inner) | Self::Negated(inner) => inner.has_energy(),
             Self::Binary(_, left, right) => left.has_energy() || right.has_energy(),
             Self::Number(_) | Self::Whole(_) | Self::Statistics(..) => false,
@@ -150,8 +157,10 @@ impl Term {
                 | Quantity::Occupancy
                 | Quantity::KernelCycles
                 | Quantity::KernelOccupancy
+                | Quantity::EstimatedCycles
                 | Quantity::Energy
-                | Quantity::Edp),
+                | Quantity::Edp
+                | Quantity::Power),
             ) => Some(quantity.name()),
             Self::Energy(_) => Some("energy"),
             Self::Kernels(..) => Some("kernels"),
@@ -254,7 +263,7 @@ impl<'r> Scope<'r> {
 
 impl Quantity {
     /// Function names as written in expressions.
-    const ALL: [(&'static str, Self); 10] = [
+    const ALL: [(&'static str, Self); 12] = [
         ("cycles", Self::Cycles),
         ("ipc", Self::Ipc),
         ("seconds", Self::Seconds),
@@ -263,8 +272,10 @@ impl Quantity {
         ("occupancy", Self::Occupancy),
         ("kernel_cycles", Self::KernelCycles),
         ("kernel_occupancy", Self::KernelOccupancy),
+        ("estimated_cycles", Self::EstimatedCycles),
         ("energy", Self::Energy),
         ("edp", Self::Edp),
+        ("power", Self::Power),
     ];
 
     fn name(self) -> &'static str {
@@ -307,10 +318,29 @@ impl Quantity {
             (Self::KernelOccupancy, Scope::Run(run)) => {
                 Ok(run.kernel_time.as_ref().and_then(|time| time.occupancy))
             }
+            (Self::EstimatedCycles, Scope::Run(run)) => match &run.region {
+                None => Ok(Some(run.cycles as f64)),
+                Some(region) => match &region.estimate {
+                    Some(estimate) if estimate.whole => Ok(Some(estimate.cycles as f64)),
+                    _ => Err(
+                        "the run has no estimate of the whole program: sample all its \
+                              launches, `region: (sample: Every(launches: 8), outside: Warm)`"
+                            .to_owned(),
+                    ),
+                },
+            },
             (Self::Energy, scope) => Ok(Some(scope.energy()?.total_j)),
             (Self::Edp, scope) => Ok(Some(scope.energy()?.edp_js)),
+            (Self::Power, scope) => {
+                let energy = scope.energy()?;
+                Ok(Operator::Divide.of(energy.total_j, energy.seconds))
+            }
             (
-                Self::Seconds | Self::Occupancy | Self::KernelCycles | Self::KernelOccupancy,
+                Self::Seconds
+                | Self::Occupancy
+                | Self::KernelCycles
+                | Self::KernelOccupancy
+                | Self::EstimatedCycles,
                 Scope::Launches(..),
             ) => Err(format!(
                 "`{}` is available for whole runs only",

@@ -76,6 +76,7 @@ fn every_function_gives_what_its_name_says() {
         ("kernels(*, 2 * wavefront_instructions / cycles)", 10.0),
         ("energy", 3.0),
         ("edp - energy(machine)", 2.0),
+        ("power / 2", 1.5),
         ("energy(l1[*])", 2.0),
         ("2 + 3 * 4 - -(1 + 1)", 16.0),
         ("8 / 4 / 2", 1.0),
@@ -85,6 +86,28 @@ fn every_function_gives_what_its_name_says() {
         ("kernel_occupancy", 0.625),
     ] {
         assert_eq!(value(text), Ok(Some(expected)), "{text}");
+    }
+}
+
+#[test]
+fn the_cycles_of_a_sampled_program_are_those_of_its_estimate() {
+    let text = Placed::from("estimated_cycles / 2");
+    let expression = Expression::parse(&text).unwrap();
+    let mut record = record();
+    let mut of = |region: &str| {
+        record.region = serde_json::from_str(region).unwrap();
+        expression.evaluate(&record)
+    };
+    assert_eq!(of("null"), Ok(Some(500.0)));
+    let sampled = r#"{"outside": "warm", "estimate": {"cycles": 7000, "whole": true}}"#;
+    assert_eq!(of(sampled), Ok(Some(3500.0)));
+    let part = sampled.replace("true", "false");
+    for without in ["{}", &part] {
+        let error = of(without).unwrap_err();
+        assert!(
+            error.contains("no estimate of the whole program"),
+            "{error}"
+        );
     }
 }
 
@@ -122,6 +145,7 @@ fn what_a_run_does_not_have_is_named_with_the_nearest() {
         ),
         ("energy(l2)", "`l2` names nothing"),
         ("kernels(one, energy)", "whole runs only"),
+        ("kernels(one, estimated_cycles)", "whole runs only"),
     ] {
         let error = value(text).unwrap_err();
         assert!(error.contains(part), "{text}: {error}");

@@ -58,6 +58,7 @@ pub fn symmetric(graph: &Csr) -> Result<Csr, InputError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::generate::acceptance::shape;
     use crate::generate::{grid, uniform};
 
     #[test]
@@ -79,6 +80,25 @@ mod tests {
             |range: std::ops::Range<u32>| -> u32 { range.map(|vertex| graph.degree(vertex)).sum() };
         assert!(degrees(0..200) > 3 * degrees(1800..2000));
         assert_eq!(citation(1, 4, 1).unwrap().arcs(), 0);
+    }
+
+    /// Random graph of the study of strategies, whose mean degree is that of its full size.
+    #[test]
+    fn a_uniform_graph_made_symmetric_has_the_degrees_and_the_depth_of_the_thesis() {
+        for seed in 1..4 {
+            for vertices in [1 << 15, 1 << 16] {
+                let edges = u64::from(vertices) * 1144 / 100;
+                let graph = symmetric(&uniform(vertices, edges as u32, seed).unwrap()).unwrap();
+                let mean = f64::from(graph.arcs()) / f64::from(vertices);
+                assert!((mean / 22.88 - 1.0).abs() < 0.005, "{mean}");
+                let degrees = (0..vertices).map(|vertex| graph.degree(vertex));
+                let above = degrees.filter(|&degree| degree > 10).count() as f64;
+                assert!(above > 0.99 * f64::from(vertices), "{above}");
+                let found = shape(&graph);
+                assert!((5..=6).contains(&found.deepest), "{}", found.deepest);
+                assert!(found.reached == 1.0 && found.largest <= 55);
+            }
+        }
     }
 
     #[test]

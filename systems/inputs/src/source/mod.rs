@@ -12,7 +12,7 @@ use crate::csr::Csr;
 use crate::error::InputError;
 use crate::generate::{
     CliquesShape, GeometricShape, RmatShape, StreetsShape, WebShape, citation, cliques, complete,
-    geometric, grid, out_degree, partners, rmat, streets, symmetric, twice, uniform,
+    geometric, grid, out_degree, partners, rewired, rmat, streets, symmetric, twice, uniform,
     uniform_weights, web_copy,
 };
 use crate::matrix::Matrix;
@@ -116,6 +116,13 @@ pub enum GraphSource {
     Symmetric(Box<GraphSource>),
     /// Two copies of another graph without arcs between them and without weights, see [`twice`].
     Twice(Box<GraphSource>),
+    /// Another graph with its edges dealt out again at the same degrees, see [`rewired`].
+    Rewired {
+        /// Source of the degrees, an undirected graph.
+        source: Box<GraphSource>,
+        /// Random seed; the same seed and source give the same graph.
+        seed: u64,
+    },
     /// Graph of another source with its weights replaced.
     #[serde(rename = "Graph")]
     Weighted {
@@ -154,6 +161,7 @@ impl GraphSource {
         match self {
             GraphSource::File { path, .. } => Some(path),
             GraphSource::Weighted { source, .. }
+            | GraphSource::Rewired { source, .. }
             | GraphSource::Symmetric(source)
             | GraphSource::Twice(source) => source.file(),
             _ => None,
@@ -235,8 +243,10 @@ impl GraphSource {
             GraphSource::Symmetric(ref source) => {
                 return source.drawing_bytes().saturating_mul(3);
             }
-            // The arrays of both copies are charged when one is there.
-            GraphSource::Twice(ref source) | GraphSource::Weighted { ref source, .. } => {
+            // The arrays of what is made of them are charged when one is there.
+            GraphSource::Twice(ref source)
+            | GraphSource::Rewired { ref source, .. }
+            | GraphSource::Weighted { ref source, .. } => {
                 return source.drawing_bytes();
             }
         };
@@ -305,6 +315,13 @@ impl GraphSource {
                 let budget = files.ledger().budget();
                 let _both = budget.charge("a graph", one.bytes().saturating_mul(2))?;
                 twice(&one)?
+            }
+            GraphSource::Rewired { ref source, seed } => {
+                let one = source.build_weighted(files, EdgeWeights::Without)?;
+                let drawn = u64::from(one.arcs()).saturating_mul(DRAWN_ARC_BYTES);
+                let budget = files.ledger().budget();
+                let _both = budget.charge("a graph", one.bytes().saturating_add(drawn))?;
+                rewired(&one, seed)?
             }
             GraphSource::Weighted {
                 ref source,

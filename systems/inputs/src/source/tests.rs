@@ -268,6 +268,22 @@ fn both_copies_of_a_graph_are_charged_before_they_are_made() {
 }
 
 #[test]
+fn edges_that_are_dealt_out_again_are_charged_before_they_are_drawn() {
+    let text = "Rewired(source: Grid(width: 100, height: 100), seed: 3)";
+    let source: GraphSource = ron::from_str(text).unwrap();
+    let of = |limit| Files::default().charged_to(&Ledger::new(&Budget::of(limit)));
+    let files = of(4 << 20);
+    let graph = source.build(&files).unwrap();
+    assert_eq!(graph, rewired(&grid(100, 100).unwrap(), 3).unwrap());
+    assert_eq!(files.ledger().bytes(), graph.bytes());
+    let grid = 40_000 * DRAWN_ARC_BYTES + 10_000 * DRAWN_VERTEX_BYTES;
+    let drawing = grid + graph.bytes() + 39_600 * DRAWN_ARC_BYTES;
+    assert!(source.build(&of(drawing)).is_ok());
+    let refused = source.build(&of(drawing - 1));
+    assert!(matches!(refused, Err(InputError::OverBudget(_))));
+}
+
+#[test]
 fn a_missing_file_is_named() {
     let source = GraphSource::File {
         path: "absent.mtx".into(),

@@ -4,7 +4,8 @@
 //! one run. `workloads.rs` runs those of the repository, `modules.rs` programs of several modules,
 //! and `programs.rs` small ones built in Rust. `launches.rs` covers the limits and attributes of
 //! launches, and `matrices.rs` matrices of real numbers. `refusals.rs` covers messages for invalid
-//! files, and `sizes.rs` the effects of a size. `structures.rs` covers compound elements and
+//! files, and `sizes.rs` the effects of a size. `strategies.rs` runs the
+//! programs of the study of strategies. `structures.rs` covers compound elements and
 //! arguments, and `textures.rs` programs with textures.
 
 mod arguments;
@@ -19,6 +20,7 @@ mod modules;
 mod programs;
 mod refusals;
 mod sizes;
+mod strategies;
 mod structures;
 mod textures;
 mod workloads;
@@ -71,10 +73,20 @@ fn read_sized(
     size: Option<&str>,
     sets: &[(&str, &str)],
 ) -> Result<HostProgram, Diagnostics> {
+    read_below(&folder(), source, size, sets)
+}
+
+/// Like [`read_sized`], with the folder of the file.
+fn read_below(
+    folder: &Path,
+    source: &Arc<Source>,
+    size: Option<&str>,
+    sets: &[(&str, &str)],
+) -> Result<HostProgram, Diagnostics> {
     let node = parse(source)?;
     HostProgram::from_node(
         &node,
-        &Files::of(folder()),
+        &Files::of(folder),
         size.map(Name::from).as_ref(),
         &overrides(sets),
         &standard_references(),

@@ -5,16 +5,16 @@ use std::path::PathBuf;
 use warpweave_params::Files;
 use warpweave_trace::HostCommand;
 
-use super::{execute, folder, read};
+use super::{execute, folder, read_below};
 use crate::host_program::{
     EmulationOrder, EmulationProgress, EmulationSpec, Executed, HostProgram,
 };
 
 pub(super) fn workload(file: &str, sets: &[(&str, &str)]) -> HostProgram {
-    let source = Files::default()
-        .description(&folder().join(file), &[])
-        .unwrap();
-    read(&source, sets).unwrap_or_else(|problems| panic!("{problems}"))
+    let file = folder().join(file);
+    let source = Files::default().description(&file, &[]).unwrap();
+    read_below(file.parent().unwrap(), &source, None, sets)
+        .unwrap_or_else(|problems| panic!("{problems}"))
 }
 
 /// Executes a workload in several orders, each of which must meet its expectations.
