@@ -416,16 +416,15 @@ impl Datapath {
             let spec = &self.config.spec;
             let operands = wait + spec.operand_latency;
             if masks.takes_local_memory(bit) {
-                let is_atomic = access.kind == RequestKind::Atomic;
                 let (mask, bytes) = (wavefront.record.mask, u32::from(access.bytes));
                 let memory = &mut self.pipes.local_memory;
-                let cycles = memory.conflict_cycles(&wavefront.lanes, mask, bytes, is_atomic);
+                let cycles = memory.conflict_cycles(&wavefront.lanes, mask, bytes, access.kind);
                 if self.memory.queues_local() {
                     self.queue_local(slot, access.kind, cycles, wait, now);
                     return IssueOutcome::Continues;
                 }
                 memory.occupy(now + u64::from(wait + cycles));
-                latency = spec.local_memory.latency + operands + cycles - 1;
+                latency = spec.local_memory.latency + operands + spec.local_memory.delay(cycles);
             } else if masks.takes_load_store(bit) {
                 self.access_memory(slot, access, wait, now);
                 return IssueOutcome::Continues;
@@ -495,7 +494,8 @@ impl Datapath {
         // Both are counted from issue; the specification has local memory last longer.
         let spec = &self.config.spec;
         let (local, before) = (spec.local_memory.latency, instruction.latency);
-        let latency = local + spec.operand_latency - before + access.local_cycles - 1;
+        let late = spec.local_memory.delay(access.local_cycles);
+        let latency = local + spec.operand_latency - before + late;
         let slot = usize::from(access.source.wavefront_slot);
         let wheel = &mut self.pipes.wheel;
         let wavefront = self.wavefronts.slot_mut(slot);

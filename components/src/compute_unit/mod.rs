@@ -64,10 +64,11 @@
 //! - After a branch or fence issued in `c`, its wavefront resumes in `c + T.latency`. A fence
 //!   issues when all stores and atomics of its wavefront have been answered.
 //! - When the last wavefront of a work-group arrives at a barrier in `c` (or the last missing one
-//!   ends), all resume in `c + T.latency`.
+//!   ends), all resume in `c + T.latency`. With `barrier_interval` an arrival takes these cycles,
+//!   after those of the arrivals before it; `c` is the end of the last one.
 //! - Local memory: an access issued in `c` with `n` conflict cycles (see [`LocalMemorySpec`])
 //!   occupies the memory for cycles `c .. c + n`. A dependent instruction issues in
-//!   `c + latency + n - 1`. Constant and argument memory: `c + constant_latency`, if the access
+//!   `c + latency + (n - 1) * conflict_latency`. Constant and argument memory: `c + constant_latency`, if the access
 //!   stays inside the unit.
 //! - Global and private memory: an access issued in `c` sends its first request in `c + T.latency`
 //!   if the queue before it is empty. Further requests follow at `requests_per_cycle` per cycle.
@@ -156,7 +157,7 @@ pub use self::spec::{
     FetchSpec, GlobalLoads, HeadSequence, IssueTogether, LoadStoreSpec, LocalMemorySpec, LoopExits,
     MemoryPipe, PrefetchDistance, PrivateMemorySpec, RegisterBanksSpec, SharedMemorySpec,
     SpareRegistersSpec, SpareVariant, StrideFrom, TailPrefetches, TextureAnswers, TextureLoads,
-    TexturesSpec,
+    TexturesSpec, WideAccesses,
 };
 use self::work_groups::WorkGroupTable;
 use self::work_groups::cache_control::CacheControl;

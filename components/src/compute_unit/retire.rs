@@ -7,6 +7,7 @@ use super::issue_variant::Variant;
 use super::memory_path::Completed;
 use super::memory_path::readonly_ports::CompletedLoad;
 use super::pipes::wheel::Event;
+use super::work_groups::Released;
 use crate::launch::Completion;
 use crate::memory::{Level, RequestKind, Source};
 use crate::reuse_monitor::WorkGroupId;
@@ -189,21 +190,25 @@ impl ComputeUnit {
 
     /// Lets a wavefront wait at the barrier of its work-group.
     pub(super) fn arrive_at_barrier(&mut self, slot: usize, now: Cycle) {
+        let interval = self.datapath.config.spec.barrier_interval;
         let wavefronts = &mut self.datapath.wavefronts;
         wavefronts.wait_at_barrier(slot);
-        let released = self.groups.arrive(wavefronts.slot(slot).place.group_slot);
+        let group = wavefronts.slot(slot).place.group_slot;
+        let released = self.groups.arrive(group, interval, now);
         self.release_barrier(released, now);
     }
 
     /// Lets the wavefronts of a work-group go on, if it is given.
-    fn release_barrier(&mut self, group: Option<u64>, now: Cycle) {
-        let Some(slots) = group else { return };
+    fn release_barrier(&mut self, released: Option<Released>, now: Cycle) {
+        let Some(Released { wavefronts, after }) = released else {
+            return;
+        };
         let datapath = &mut self.datapath;
-        let latency = datapath.config.spec.classes.barrier.latency;
+        let latency = datapath.config.spec.classes.barrier.latency + after;
         let wheel = &mut datapath.pipes.wheel;
         datapath
             .wavefronts
-            .release_barrier(slots, latency, wheel, now);
+            .release_barrier(wavefronts, latency, wheel, now);
     }
 
     /// Ends a wavefront, which has no record left.
@@ -212,7 +217,7 @@ impl ComputeUnit {
         self.schedulers.notify_end(slot, &self.datapath, now);
         let wavefront = self.datapath.wavefronts.slot(slot);
         let has_accesses = wavefront.has_accesses();
-        let released = self.groups.end(wavefront.place.group_slot);
+        let released = self.groups.end(wavefront.place.group_slot, now);
         self.release_barrier(released, now);
         if !has_accesses {
             self.drain_in_time(slot, now);

@@ -1,14 +1,17 @@
 //! Bank-conflict timing of the local memory.
 
-use warpweave_trace::{Lanes, Shape};
+use warpweave_trace::{LANES, Lanes, Shape};
 
 use crate::compute_unit::lane_mask::is_one_run;
+use crate::compute_unit::spec::WideAccesses;
+use crate::memory::RequestKind;
 
 const END: u16 = u16::MAX;
 
 /// Counts bank conflicts; its tables are reused between accesses.
 pub(crate) struct BankConflicts {
     banks: u64,
+    wide: WideAccesses,
     /// Base-2 logarithm of the number of banks if that is a power of two.
     banks_log: Option<u32>,
     /// Head of each bank's chain of distinct words in `words`.
@@ -18,9 +21,10 @@ pub(crate) struct BankConflicts {
 }
 
 impl BankConflicts {
-    pub(crate) fn new(banks: u32) -> Self {
+    pub(crate) fn new(banks: u32, wide: WideAccesses) -> Self {
         Self {
             banks: u64::from(banks),
+            wide,
             banks_log: banks.is_power_of_two().then(|| banks.trailing_zeros()),
             heads: vec![END; banks as usize],
             counts: vec![0; banks as usize],
@@ -33,7 +37,17 @@ impl BankConflicts {
     /// because updates of one word are serialized.
     // Inlined into the evaluation of the unit, its loop over the lanes has too few registers.
     #[inline(never)]
-    pub(crate) fn cycles(&mut self, lanes: &Lanes, mask: u32, bytes: u32, atomic: bool) -> u32 {
+    pub(crate) fn cycles(
+        &mut self,
+        lanes: &Lanes,
+        mask: u32,
+        bytes: u32,
+        kind: RequestKind,
+    ) -> u32 {
+        let atomic = kind == RequestKind::Atomic;
+        if bytes > 4 && self.wide == WideAccesses::Phases && !atomic {
+            return self.phases(lanes, mask, bytes, kind == RequestKind::Read);
+        }
         if !atomic && let Some(cycles) = self.regular(&lanes.shape, mask, bytes) {
             return cycles;
         }
@@ -52,6 +66,29 @@ impl BankConflicts {
             }
         }
         self.counts.iter().copied().max().unwrap_or(0).max(1)
+    }
+
+    /// Returns the cycles of an access wider than a word, phase by phase. Phases of a load are
+    /// `joined` in pairs where [`WideAccesses::Phases`] allows it.
+    #[inline(never)]
+    fn phases(&mut self, lanes: &Lanes, mask: u32, bytes: u32, joined: bool) -> u32 {
+        let size = (LANES as u32 * 4 / bytes).max(1);
+        let first = |lanes: u32| u32::MAX >> (LANES as u32 - lanes);
+        let mut cycles = 0;
+        let mut from = 0;
+        while from < LANES as u32 {
+            let pair = mask & first((2 * size).min(LANES as u32)) << from;
+            let together = self.count_words(lanes, pair, bytes, false);
+            let one = joined && self.words.len() as u64 <= self.banks;
+            for half in [pair & first(size) << from, pair & !(first(size) << from)] {
+                if half != 0 && !one {
+                    cycles += self.count_words(lanes, half, bytes, false);
+                }
+            }
+            cycles += if one && pair != 0 { together } else { 0 };
+            from += 2 * size;
+        }
+        cycles.max(1)
     }
 
     /// Handles broadcasts, contiguous accesses, word strides and rows of words without comparing
@@ -183,7 +220,75 @@ mod tests {
             shape,
             ..Lanes::default()
         };
-        BankConflicts::new(32).cycles(&lanes, u32::MAX, bytes, false)
+        words().cycles(&lanes, u32::MAX, bytes, RequestKind::Read)
+    }
+
+    fn words() -> BankConflicts {
+        BankConflicts::new(32, WideAccesses::Words)
+    }
+
+    /// Returns the cycles of an access of so many bytes a lane, served in phases.
+    fn phased(shape: Shape, mask: u32, bytes: u32, kind: RequestKind) -> u32 {
+        let lanes = Lanes {
+            shape,
+            ..Lanes::default()
+        };
+        BankConflicts::new(32, WideAccesses::Phases).cycles(&lanes, mask, bytes, kind)
+    }
+
+    /// Cycles of a wavefront's access on an H200, measured: bytes of a lane, bytes from lane to
+    /// lane, loads, stores.
+    const MEASURED: [(u32, i64, u32, u32); 18] = [
+        (4, 0, 1, 1),
+        (4, 4, 1, 1),
+        (4, 8, 2, 2),
+        (4, 16, 4, 4),
+        (4, 32, 8, 8),
+        (4, 64, 16, 16),
+        (4, 128, 32, 32),
+        (8, 0, 1, 2),
+        (8, 8, 2, 2),
+        (8, 16, 4, 4),
+        (8, 32, 8, 8),
+        (8, 64, 16, 16),
+        (8, 128, 32, 32),
+        (16, 0, 2, 4),
+        (16, 16, 4, 4),
+        (16, 32, 8, 8),
+        (16, 64, 16, 16),
+        (16, 128, 32, 32),
+    ];
+
+    #[test]
+    fn phases_take_the_cycles_measured_on_an_h200() {
+        for (bytes, step, load, store) in MEASURED {
+            let of = |kind| phased(stride(0, step), u32::MAX, bytes, kind);
+            let found = (of(RequestKind::Read), of(RequestKind::Write));
+            assert_eq!(found, (load, store), "{bytes} bytes, {step} apart");
+        }
+    }
+
+    #[test]
+    fn a_phase_without_lanes_takes_no_cycle() {
+        let of = |mask| phased(stride(0, 16), mask, 16, RequestKind::Read);
+        assert_eq!(
+            [of(0xff), of(0xff00), of(0xffff), of(0x00ff_00ff)],
+            [1, 1, 2, 2]
+        );
+        assert_eq!(of(0), 1);
+    }
+
+    #[test]
+    fn two_rows_of_a_matrix_are_a_load_of_two_cycles() {
+        let shape = Shape::Rows {
+            base: 0,
+            step: 0,
+            pitch: 64,
+            row_bits: 4,
+        };
+        assert_eq!(phased(shape, u32::MAX, 16, RequestKind::Read), 2);
+        // Words alone are one.
+        assert_eq!(cycles(shape, 16), 1);
     }
 
     fn stride(base: u64, step: i64) -> Shape {
@@ -210,8 +315,7 @@ mod tests {
             shape: Shape::Uniform(64),
             ..Lanes::default()
         };
-        let mut banks = BankConflicts::new(32);
-        assert_eq!(banks.cycles(&lanes, 0xff, 4, true), 8);
+        assert_eq!(words().cycles(&lanes, 0xff, 4, RequestKind::Atomic), 8);
     }
 
     proptest! {
@@ -241,8 +345,15 @@ mod tests {
                 lanes.list = std::array::from_fn(|lane| lanes.address(lane as u32));
                 lanes.shape = Shape::List;
             }
-            let got = BankConflicts::new(banks).cycles(&lanes, mask, bytes, false);
+            let mut counted = BankConflicts::new(banks, WideAccesses::Words);
+            let got = counted.cycles(&lanes, mask, bytes, RequestKind::Read);
             prop_assert_eq!(got, expected);
+            // Phases read each word at most as often as there are phases, and at least once.
+            let mut counted = BankConflicts::new(banks, WideAccesses::Phases);
+            let [load, store] = [RequestKind::Read, RequestKind::Write]
+                .map(|kind| counted.cycles(&lanes, mask, bytes, kind));
+            prop_assert!(expected <= load && load <= store);
+            prop_assert!(store <= expected * (bytes / 4).max(1));
         }
     }
 }

@@ -5,6 +5,8 @@ use warpweave_framework::{Cycle, State, Statistics};
 use warpweave_trace::Lanes;
 
 use super::bank_conflicts::BankConflicts;
+use crate::compute_unit::spec::LocalMemorySpec;
+use crate::memory::RequestKind;
 
 /// The local memory of a unit.
 #[derive(State, Statistics)]
@@ -29,9 +31,9 @@ struct LocalMemoryCounts {
 }
 
 impl LocalMemory {
-    pub(crate) fn new(banks: u32) -> Self {
+    pub(crate) fn new(spec: &LocalMemorySpec) -> Self {
         Self {
-            conflicts: BankConflicts::new(banks),
+            conflicts: BankConflicts::new(spec.banks, spec.wide),
             free_at: 0,
             counts: LocalMemoryCounts::default(),
         }
@@ -44,9 +46,9 @@ impl LocalMemory {
         lanes: &Lanes,
         mask: u32,
         bytes: u32,
-        is_atomic: bool,
+        kind: RequestKind,
     ) -> u32 {
-        let cycles = self.conflicts.cycles(lanes, mask, bytes, is_atomic);
+        let cycles = self.conflicts.cycles(lanes, mask, bytes, kind);
         self.counts.accesses += 1;
         self.counts.conflict_cycles += u64::from(cycles - 1);
         cycles
@@ -75,15 +77,23 @@ mod tests {
     use warpweave_trace::Shape;
 
     use super::*;
+    use crate::compute_unit::spec::WideAccesses;
 
     #[test]
     fn an_access_occupies_the_memory_for_its_conflict_cycles() {
-        let mut memory = LocalMemory::new(32);
+        let mut memory = LocalMemory::new(&LocalMemorySpec {
+            bytes: 4096,
+            banks: 32,
+            latency: 10,
+            conflict_latency: 1,
+            wide: WideAccesses::Words,
+            shared_with_cache: None,
+        });
         let lanes = Lanes {
             shape: Shape::Stride { base: 0, step: 8 },
             ..Lanes::default()
         };
-        let cycles = memory.conflict_cycles(&lanes, u32::MAX, 4, false);
+        let cycles = memory.conflict_cycles(&lanes, u32::MAX, 4, RequestKind::Read);
         memory.occupy(10 + u64::from(cycles));
         assert_eq!([11, 12].map(|now| memory.is_busy(now)), [true, false]);
         let counts = LocalMemoryCounts {

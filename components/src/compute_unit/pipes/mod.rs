@@ -37,7 +37,7 @@ impl Pipes {
         Self {
             wheel: Wheel::new(horizon),
             classes: vec![ClassPipes::new(); spec.schedulers as usize].into(),
-            local_memory: LocalMemory::new(spec.local_memory.banks),
+            local_memory: LocalMemory::new(&spec.local_memory),
             register_file: RegisterFile::of(spec, decoded.sources_max, horizon),
         }
     }
@@ -52,7 +52,10 @@ fn horizon(spec: &ComputeUnitSpec, decoded: &DecodedProgram) -> u64 {
         spec.constant_latency + spec.operand_latency,
         spec.load_store.writeback_latency,
         spec.longest_readonly_writeback(),
-        spec.local_memory.latency + spec.operand_latency + decoded.conflicts_max,
+        spec.local_memory.latency
+            + spec.operand_latency
+            + spec.local_memory.delay(decoded.conflicts_max + 1),
+        spec.classes.barrier.latency + spec.barrier_interval * spec.wavefront_slots,
     ];
     let longest = latencies.chain(others).max().unwrap_or(1);
     let banks = spec.register_banks.as_ref();

@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::SpecError;
 
+use crate::compute_unit::limits::LATENCY_MAX;
+
 /// Local memory of a compute unit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -15,10 +17,54 @@ pub struct LocalMemorySpec {
     /// Cycles from issue of a load without bank conflicts to issue of a dependent instruction, at
     /// least 1.
     pub latency: u32,
+    /// Cycles by which each conflict cycle delays dependents of a load, 1 to 16. Source: 1, own
+    /// choice; an H200 takes 2, measured.
+    #[serde(default = "one")]
+    pub conflict_latency: u32,
+    /// Service of accesses wider than a word. Source: `Words`, own choice; `Phases` gives the rates
+    /// measured on an H200.
+    #[serde(default)]
+    pub wide: WideAccesses,
     /// Memory that is divided between local memory and the first-level cache; absent: each has
     /// separate memory of fixed size.
     #[serde(default)]
     pub shared_with_cache: Option<SharedMemorySpec>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// Service of accesses to local memory that are wider than a word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum WideAccesses {
+    /// The words of all lanes together; the busiest bank determines the cycles.
+    #[default]
+    Words,
+    /// Phases of as many lanes as 32 words serve: two of 16 lanes for 8 bytes, four of 8 lanes for
+    /// 16 bytes. Two neighbouring phases of a load are served together if they need no more
+    /// different words than there are banks. Phases without active lanes are skipped.
+    Phases,
+}
+
+impl LocalMemorySpec {
+    /// Checks that every parameter is in its range.
+    pub(crate) fn check(&self) -> Result<(), SpecError> {
+        SpecError::in_range("local_memory.bytes", self.bytes, 0..=1 << 28)?;
+        SpecError::in_range("local_memory.banks", self.banks, 1..=128)?;
+        SpecError::in_range("local_memory.latency", self.latency, 1..=LATENCY_MAX)?;
+        let conflict = self.conflict_latency;
+        SpecError::in_range("local_memory.conflict_latency", conflict, 1..=16)?;
+        let shared = self.shared_with_cache.as_ref();
+        shared.map_or(Ok(()), |shared| shared.check(self.bytes))
+    }
+
+    /// Returns the cycles by which an access of this many cycles delays the dependents beyond one
+    /// without conflicts.
+    #[inline(always)]
+    pub(crate) fn delay(&self, cycles: u32) -> u32 {
+        (cycles - 1) * self.conflict_latency
+    }
 }
 
 /// Memory that is divided between local memory and the first-level cache.

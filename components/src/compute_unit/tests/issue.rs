@@ -81,6 +81,19 @@ fn a_barrier_waits_for_every_wavefront_that_has_not_exited() {
 }
 
 #[test]
+fn a_barrier_takes_its_interval_for_each_wavefront() {
+    let mut spec = spec();
+    spec.schedulers = 4;
+    spec.barrier_interval = 2;
+    let steps = vec![step(op(Class::Barrier, &[], &[])), exit()];
+    // Two wavefronts of a scheduler arrive in 3 and 4; latency 4, exits on each scheduler.
+    for (wavefronts, exits) in [(1, 1), (4, 1), (8, 2)] {
+        let all = vec![steps.clone(); wavefronts];
+        Bench::completes_at(spec.clone(), &all, 3 + 2 * wavefronts as u64 + 4 + exits);
+    }
+}
+
+#[test]
 fn the_exit_of_the_last_wavefront_missing_opens_a_barrier() {
     let waits = vec![step(op(Class::Barrier, &[], &[])), exit()];
     let leaves = vec![

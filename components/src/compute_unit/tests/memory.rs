@@ -206,6 +206,26 @@ fn bank_conflicts_delay_the_reader_and_the_next_access() {
 }
 
 #[test]
+fn a_conflict_delays_dependents_by_its_latency_and_the_memory_by_a_cycle() {
+    for pipe in [MemoryPipe::Separate, MemoryPipe::InOrder] {
+        for stride in [1u64, 2, 4, 8, 16, 32] {
+            let mut spec = spec();
+            spec.local_memory.conflict_latency = 2;
+            spec.load_store.pipe = pipe;
+            let at = strided(0, 4 * stride);
+            let steps = vec![
+                access(Class::Load, &[1], &[], Space::Shared, at),
+                access(Class::Load, &[2], &[], Space::Shared, at),
+                step(op(Class::Exit, &[], &[1])),
+            ];
+            // The second load is served behind the first and ends last.
+            let served = 3 + stride;
+            Bench::completes_at(spec, &[steps], served + 10 + 2 * (stride - 1));
+        }
+    }
+}
+
+#[test]
 fn a_memory_instruction_without_lanes_only_takes_its_latency() {
     let mut load = access(Class::Load, &[1], &[], Space::Global, [0; LANES]);
     load.mask = 0;

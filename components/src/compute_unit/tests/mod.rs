@@ -65,10 +65,13 @@ fn spec() -> ComputeUnitSpec {
         scheduler: Policy::plain::<Gto>(),
         start_latency: 2,
         classes,
+        barrier_interval: 0,
         local_memory: LocalMemorySpec {
             bytes: 4096,
             banks: 32,
             latency: 10,
+            conflict_latency: 1,
+            wide: WideAccesses::Words,
             shared_with_cache: None,
         },
         constant_latency: 5,

@@ -171,8 +171,9 @@ fn any_step() -> impl Strategy<Value = Step> {
             std::array::from_fn(|lane| base + nth(seed, lane as u64) % 3000)
         }),
     ];
-    let memory = (class, (space, path), at, 0u16..6, 0u16..6).prop_map(
-        |(class, (space, path), at, write, read)| {
+    let width = proptest::sample::select(vec![4u8, 4, 8, 16]);
+    let memory = (class, (space, path), at, 0u16..6, 0u16..6, width).prop_map(
+        |(class, (space, path), at, write, read, width)| {
             let at = if space == Space::Local {
                 at.map(|offset| offset % 60)
             } else {
@@ -181,6 +182,9 @@ fn any_step() -> impl Strategy<Value = Step> {
             let writes: &[u16] = if class == Class::Store { &[] } else { &[write] };
             let mut step = access(class, writes, &[read], space, at);
             step.instruction.hints.path = path;
+            if space == Space::Shared && class != Class::Atomic {
+                step.instruction.access_bytes = width;
+            }
             step
         },
     );
@@ -392,10 +396,18 @@ pub(super) fn any_spec() -> impl Strategy<Value = ComputeUnitSpec> {
         ccws(8),
     ]);
     let numbers = (policy, 1u32..4, 1u32..4, 1u32..5, 2u32..40, 0u32..3);
-    (numbers, any_mechanisms(), any::<bool>()).prop_map(|(numbers, mechanisms, load_waits)| {
+    let inside = (1u32..4, any::<bool>(), 0u32..4);
+    let parts = (numbers, any_mechanisms(), any::<bool>(), inside);
+    parts.prop_map(|(numbers, mechanisms, load_waits, inside)| {
+        let (conflict_latency, in_phases, barrier_interval) = inside;
         let (policy, schedulers, interval, queue, outstanding, writeback) = numbers;
         let mut spec = spec();
         spec.load_waits = load_waits;
+        spec.local_memory.conflict_latency = conflict_latency;
+        if in_phases {
+            spec.local_memory.wide = WideAccesses::Phases;
+        }
+        spec.barrier_interval = barrier_interval;
         spec.scheduler = policy;
         spec.schedulers = schedulers;
         spec.classes.special.interval = 2 * interval;

@@ -29,6 +29,8 @@ pub(crate) struct WorkGroup {
     undrained: u32,
     /// Number of wavefronts waiting at the barrier.
     arrived: u32,
+    /// End of the last arrival at the barrier.
+    arrives_until: Cycle,
     registers: u32,
     local_bytes: u64,
 }
@@ -49,6 +51,15 @@ pub(crate) struct Finished {
     pub(crate) slot: u16,
     /// Wavefront slots that are free again.
     pub(crate) wavefronts: u64,
+}
+
+/// Wavefronts of a work-group whose barrier is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Released {
+    /// Wavefront slots of the work-group.
+    pub(crate) wavefronts: u64,
+    /// Cycles until the last arrival has ended.
+    pub(crate) after: u32,
 }
 
 /// The work-group slots of a unit, and what their work-groups take of it.
@@ -200,6 +211,7 @@ impl WorkGroupTable {
             alive: count,
             undrained: count,
             arrived: 0,
+            arrives_until: 0,
             registers,
             local_bytes: trace.local_bytes(),
         };
@@ -209,29 +221,33 @@ impl WorkGroupTable {
         self.slots[usize::from(start.slot)] = group;
     }
 
-    /// Records that a wavefront of a slot has arrived at the barrier. Returns the wavefront slots
-    /// of its work-group if that releases it.
-    pub(crate) fn arrive(&mut self, slot: u8) -> Option<u64> {
-        self.slots[usize::from(slot)].arrived += 1;
-        self.release(slot)
+    /// Records that a wavefront of a slot arrives at the barrier, which takes `interval` cycles
+    /// from `now` or the end of the arrival before. Returns what that releases.
+    pub(crate) fn arrive(&mut self, slot: u8, interval: u32, now: Cycle) -> Option<Released> {
+        let group = &mut self.slots[usize::from(slot)];
+        group.arrived += 1;
+        group.arrives_until = group.arrives_until.max(now) + u64::from(interval);
+        self.release(slot, now)
     }
 
-    /// Records that a wavefront of a slot has no record left. Returns the wavefront slots of its
-    /// work-group if that releases a barrier.
-    pub(crate) fn end(&mut self, slot: u8) -> Option<u64> {
+    /// Records that a wavefront of a slot has no record left. Returns what that releases.
+    pub(crate) fn end(&mut self, slot: u8, now: Cycle) -> Option<Released> {
         self.slots[usize::from(slot)].alive -= 1;
-        self.release(slot)
+        self.release(slot, now)
     }
 
     /// Releases the wavefronts at a barrier if all that have not ended have arrived.
-    fn release(&mut self, slot: u8) -> Option<u64> {
+    fn release(&mut self, slot: u8, now: Cycle) -> Option<Released> {
         let group = &mut self.slots[usize::from(slot)];
         if group.arrived == 0 || group.arrived < group.alive {
             return None;
         }
         group.arrived = 0;
         self.counts.barriers += 1;
-        Some(group.slots)
+        Some(Released {
+            wavefronts: group.slots,
+            after: (group.arrives_until.max(now) - now) as u32,
+        })
     }
 
     /// Records that an ended wavefront of a slot has nothing left in flight. Returns the work-group
@@ -384,13 +400,34 @@ mod tests {
     #[test]
     fn a_barrier_goes_on_with_the_last_wavefront_that_has_not_ended() {
         let mut table = table(0b1011);
-        assert_eq!(table.arrive(1), None);
-        assert_eq!(table.end(1), None);
-        assert_eq!(table.arrive(1), Some(0b1011));
-        assert_eq!(table.arrive(1), None);
+        let all = Some(Released {
+            wavefronts: 0b1011,
+            after: 0,
+        });
+        assert_eq!(table.arrive(1, 0, 0), None);
+        assert_eq!(table.end(1, 0), None);
+        assert_eq!(table.arrive(1, 0, 0), all);
+        assert_eq!(table.arrive(1, 0, 0), None);
         // The one that was missing ends.
-        assert_eq!(table.end(1), Some(0b1011));
+        assert_eq!(table.end(1, 0), all);
         assert_eq!(table.counts.barriers, 2);
+    }
+
+    #[test]
+    fn arrivals_at_a_barrier_take_their_cycles_one_after_the_other() {
+        let mut table = table(0b111);
+        let all = |after| {
+            Some(Released {
+                wavefronts: 0b111,
+                after,
+            })
+        };
+        assert_eq!([10, 10].map(|now| table.arrive(1, 2, now)), [None, None]);
+        // They end in 12 and 14, the last in 16.
+        assert_eq!(table.arrive(1, 2, 13), all(3));
+        assert_eq!([30, 31].map(|now| table.arrive(1, 2, now)), [None, None]);
+        // The barrier is complete with the end of the second arrival, in 34.
+        assert_eq!(table.end(1, 33), all(1));
     }
 
     /// CTA-clustering paper, achieved occupancy: 32 wavefronts for 100 cycles, 16 for 100, and none

@@ -66,7 +66,8 @@ impl Naive {
                 } else {
                     let local = self.spec.local_memory.latency;
                     let to_pipe = self.spec.classes.of(instruction.class).latency;
-                    let cycles = cycles - 1 + u64::from(local - to_pipe);
+                    let late = (cycles - 1) * u64::from(self.spec.local_memory.conflict_latency);
+                    let cycles = late + u64::from(local - to_pipe);
                     let done = Due::Done {
                         flight,
                         level: None,
@@ -138,8 +139,7 @@ impl Naive {
                 kind,
             });
         } else if local {
-            let atomic = kind == RequestKind::Atomic;
-            let cycles = memories::conflict_cycles(&self.spec, &next, bytes, atomic);
+            let cycles = memories::conflict_cycles(&self.spec, &next, bytes, kind);
             if self.spec.load_store.pipe == MemoryPipe::InOrder {
                 let flight = self.starts_flight(slot, pc as usize, None);
                 self.queue.push_back(Queued {
@@ -155,7 +155,8 @@ impl Naive {
             }
             self.local_until = now + wait + cycles;
             let latency = u64::from(self.spec.local_memory.latency) + operands;
-            self.result_in(slot, latency + cycles - 1, now);
+            let late = (cycles - 1) * u64::from(self.spec.local_memory.conflict_latency);
+            self.result_in(slot, latency + late, now);
         } else if next.1.iter(record.mask).count() == 0 {
             self.result_in(slot, executes, now);
         } else {

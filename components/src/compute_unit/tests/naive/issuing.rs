@@ -191,6 +191,9 @@ impl Naive {
                 wavefront.records.pop_front();
                 wavefront.doing = Doing::AtBarrier;
                 let group = wavefront.group;
+                let interval = u64::from(self.spec.barrier_interval);
+                let there = self.groups[group].as_mut().expect("it is there");
+                there.arrives_until = there.arrives_until.max(now) + interval;
                 self.open_barrier(group, now);
                 return;
             }

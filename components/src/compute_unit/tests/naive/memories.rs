@@ -12,23 +12,47 @@ pub(super) fn conflict_cycles(
     spec: &ComputeUnitSpec,
     (record, lanes): &(Record, Lanes),
     bytes: u64,
-    atomic: bool,
+    kind: RequestKind,
 ) -> u64 {
-    let mut banks: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
-    for (_, address) in lanes.iter(record.mask) {
+    let of = |from: u32, to: u32| {
+        let part = |lane: u32| record.mask & u32::from(from <= lane && lane < to) << lane;
+        let mask = (0..32).fold(0, |all, lane| all | part(lane));
+        bank_words(spec, lanes, mask, bytes)
+    };
+    if kind == RequestKind::Atomic {
+        return of(0, 32).values().map(Vec::len).max().unwrap_or(1) as u64;
+    }
+    let different = |words: &Vec<u64>| words.iter().collect::<BTreeSet<_>>().len() as u64;
+    let served = |banks: &Banks| banks.values().map(different).max().unwrap_or(0);
+    if spec.local_memory.wide == WideAccesses::Words || bytes <= 4 {
+        return served(&of(0, 32)).max(1);
+    }
+    let size = 128 / bytes as u32;
+    let mut cycles = 0;
+    for first in (0..32).step_by(2 * size as usize) {
+        let both = of(first, first + 2 * size);
+        let all: u64 = both.values().map(different).sum();
+        cycles += if kind == RequestKind::Read && all <= u64::from(spec.local_memory.banks) {
+            served(&both)
+        } else {
+            served(&of(first, first + size)) + served(&of(first + size, first + 2 * size))
+        };
+    }
+    cycles.max(1)
+}
+
+/// Words of the lanes by bank, those of each lane.
+type Banks = BTreeMap<u64, Vec<u64>>;
+
+fn bank_words(spec: &ComputeUnitSpec, lanes: &Lanes, mask: u32, bytes: u64) -> Banks {
+    let mut banks = Banks::new();
+    for (_, address) in lanes.iter(mask) {
         for word in address / 4..=(address + bytes - 1) / 4 {
             let bank = banks.entry(word % u64::from(spec.local_memory.banks));
             bank.or_default().push(word);
         }
     }
-    let cycles = |words: &Vec<u64>| {
-        if atomic {
-            words.len()
-        } else {
-            words.iter().collect::<BTreeSet<_>>().len()
-        }
-    };
-    banks.values().map(cycles).max().unwrap_or(1) as u64
+    banks
 }
 
 /// Returns the lines and words that an access outside the unit touches, in request order.

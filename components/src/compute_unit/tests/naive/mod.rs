@@ -65,6 +65,8 @@ struct Group {
     work_group: u32,
     slot: u16,
     members: Vec<usize>,
+    /// End of the last arrival at the barrier.
+    arrives_until: Cycle,
 }
 
 enum Due {
@@ -220,8 +222,9 @@ impl Naive {
             .iter()
             .filter(|slot| self.at(**slot).doing == Doing::Ended);
         if waiting.len() + ended.count() == members.len() {
+            let until = self.groups[group].as_ref().map_or(0, |g| g.arrives_until);
             for slot in waiting {
-                self.pause(slot, self.spec.classes.barrier.latency, now);
+                self.pause(slot, self.spec.classes.barrier.latency, until.max(now));
             }
         }
     }
@@ -375,6 +378,7 @@ impl Naive {
             work_group,
             slot,
             members,
+            arrives_until: 0,
         });
     }
 }
