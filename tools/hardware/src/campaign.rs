@@ -19,9 +19,7 @@ struct Tables {
 
 /// Campaign that writes into a folder.
 pub struct Campaign<'c> {
-    /// Path of the set.
     pub path: &'c Path,
-    /// Set to measure.
     pub set: &'c MeasurementSet,
     /// Folder for the tables; it must exist.
     pub folder: &'c Path,
@@ -33,7 +31,7 @@ pub struct Campaign<'c> {
     pub report: &'c mut dyn FnMut(&str),
 }
 
-/// Outcome of a campaign.
+/// Outcome of a campaign, in numbers of steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Number of steps that were measured.

@@ -226,7 +226,7 @@ impl Driver for Cuda {
         if self.staging.used + bytes.len() > STAGING_BYTES - STAGED_MOST {
             self.wait()?;
         }
-        // SAFETY: the bytes fit behind those in use, and nobody else refers to them. They stay as
+        // SAFETY: the bytes fit behind those in use, and nothing else refers to them. They stay as
         // they are until `wait` or `read` has waited for this copy.
         unsafe {
             let staged = self.staging.memory.add(self.staging.used);

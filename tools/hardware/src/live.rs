@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use warpweave_systems::host_program::{CheckResult, ExecuteError, HostProgram};
+use warpweave_systems::host_program::{CheckResult, ExecuteError, HostProgram, LiveRun};
 use warpweave_trace::Allocation;
 
 use crate::driver::{Driver, DriverError};
@@ -26,7 +26,7 @@ pub enum Problem {
     /// The host could not execute a command; the message names the launch, if it was one.
     #[error(transparent)]
     Host(#[from] ExecuteError),
-    /// The device failed between commands.
+    /// The device failed between two commands of the host.
     #[error(transparent)]
     Device(#[from] DriverError),
 }
@@ -61,7 +61,7 @@ pub fn run(program: &HostProgram, driver: &mut dyn Driver) -> Result<Ran, RunErr
 fn run_on(program: &HostProgram, driver: &mut dyn Driver) -> Result<Ran, Problem> {
     let session = Session::new(driver);
     let mut device = &session;
-    let mut live = program.live(&mut device)?;
+    let mut live = LiveRun::new(program, &mut device)?;
     live.set_up()?;
     session.time_launches();
     live.launch()?;

@@ -74,7 +74,7 @@ enum Command {
     },
     /// Measure all programs of a set, and write the tables after each.
     Measure {
-        /// Path of the measurement set.
+        /// Path of the file with the measurement set.
         set: PathBuf,
         /// Folder for the tables; it is created if it does not exist.
         #[arg(long, value_name = "FOLDER")]

@@ -7,7 +7,7 @@ use crate::live::RunError;
 use crate::power::{Clock, Conditions, Energy, Monotonic, Sampler, Samples, Sensor, Window};
 use crate::repeat::{Repeated, Repetitions, repeat};
 
-/// What is known of a graph that a program works on.
+/// Graph that a measured program works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MeasuredGraph {
     /// Number of vertices of the graph.
@@ -21,11 +21,9 @@ pub struct MeasuredGraph {
 /// Repeated runs of a program with power and conditions.
 #[derive(Debug)]
 pub struct Measurement {
-    /// Name of the program.
     pub program: String,
     /// First graph of the program, if it has one.
     pub graph: Option<MeasuredGraph>,
-    /// Runs with their times.
     pub repeated: Repeated,
     /// Energy of one run, the mean of all measured ones.
     pub energy: Energy,
@@ -78,7 +76,6 @@ impl Meter {
         sampler.map_or_else(Samples::default, |it| it.samples_until(window.to))
     }
 
-    /// Returns all samples so far.
     pub fn samples(&self) -> Samples {
         let now = self.clock.seconds();
         self.samples_of(Window { from: now, to: now })
@@ -113,7 +110,7 @@ impl Meter {
 }
 
 impl Measurement {
-    /// Combines repeated runs with the samples taken meanwhile.
+    /// Combines repeated runs with the samples taken at the same time.
     pub fn of(
         program: &HostProgram,
         repeated: Repeated,

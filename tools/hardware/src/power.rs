@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// Time between two samples.
+/// Time from one sample of the device to the next.
 const PERIOD: Duration = Duration::from_millis(10);
 
 /// Time without a sample after which energy by samples is doubtful, in seconds.
@@ -37,7 +37,7 @@ const REASONS: [&str; 9] = [
 pub struct Reading {
     /// Power in watts, on some devices averaged over about a second.
     pub watts: Option<f64>,
-    /// Power in watts without averaging.
+    /// Power in watts at the moment, without averaging.
     pub instant_watts: Option<f64>,
     /// Energy in millijoules since the driver was loaded.
     pub millijoules: Option<u64>,
@@ -88,12 +88,11 @@ pub trait Clock {
     fn seconds(&self) -> f64;
 }
 
-/// Monotonic clock of this machine.
+/// Monotonic clock of this machine, shared by sampler and runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Monotonic(Instant);
 
 impl Monotonic {
-    /// Starts a clock at zero.
     #[expect(
         clippy::new_without_default,
         reason = "every clock begins at another time"
@@ -120,16 +119,16 @@ pub struct Conditions {
     pub unit_mhz: Option<u32>,
     /// Median clock of the memory in MHz.
     pub memory_mhz: Option<u32>,
-    /// Highest temperature in degrees Celsius.
+    /// Highest temperature of the GPU in degrees Celsius.
     pub celsius: Option<u32>,
-    /// All throttling reasons seen.
+    /// All throttling reasons that were seen, one bit each.
     pub throttling: u64,
 }
 
 /// Energy over windows, by two measures.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Energy {
-    /// Joules by the device's counter.
+    /// Joules by the counter that the device keeps.
     pub counter: Option<f64>,
     /// Joules by the trapezoid rule over samples of power.
     pub trapezoid: Option<f64>,
@@ -154,7 +153,6 @@ impl Samples {
         }
     }
 
-    /// Returns the samples in order.
     pub fn all(&self) -> &[Sample] {
         &self.0
     }
@@ -282,10 +280,8 @@ impl Curve {
     }
 }
 
-/// Area under a curve.
 struct Integral {
     curve: Curve,
-    /// Area before each point.
     areas: Vec<f64>,
 }
 

@@ -62,7 +62,6 @@ impl Loaded {
         workload(&source, path, size.as_ref(), &values).map(|it| Self::Workload(Box::new(it)))
     }
 
-    /// Returns the program.
     pub fn program(&self) -> &HostProgram {
         match self {
             Self::Scenario(scenario) => scenario.program().expect("checked when it was read"),

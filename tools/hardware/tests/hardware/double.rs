@@ -19,7 +19,6 @@ pub(crate) struct Double {
     pub(crate) lies: bool,
     /// Number of the launch that is refused, if any.
     pub(crate) refuses: Option<usize>,
-    /// Launches so far.
     pub(crate) launches: Vec<Launch>,
     /// Number of copies to the host so far.
     pub(crate) reads: u64,
