@@ -1,5 +1,6 @@
 //! Measures a whole set, and writes its tables after every step.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use warpweave_files::Output;
@@ -60,7 +61,7 @@ impl Campaign<'_> {
             self.write("micro.csv", &text)?;
             (self.report)("micro-benchmarks measured");
         }
-        for (name, block) in self.set.blocks.iter() {
+        for (name, block) in &self.set.blocks {
             self.block(&name.value, block, driver, meter, &mut tables, &mut outcome)?;
         }
         Ok(outcome)
@@ -134,7 +135,7 @@ impl Campaign<'_> {
         } = labels;
         let text = format!("{graph}, {algorithm} {strategy}: failed: {problem}");
         for line in text.lines() {
-            tables.measurements += &format!("# {line}\n");
+            let _ = writeln!(tables.measurements, "# {line}");
         }
         self.write_all(tables)?;
         (self.report)(&text);

@@ -14,6 +14,7 @@
 pub mod campaign;
 pub mod compare;
 pub mod cuda;
+pub mod device_library;
 pub mod driver;
 pub mod live;
 pub mod measure;

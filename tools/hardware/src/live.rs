@@ -17,7 +17,7 @@ pub struct RunError {
     /// Stage of a repeated run that failed, such as `, repetition 2`; otherwise empty.
     pub stage: String,
     /// Problem of the program or of the device.
-    pub problem: Problem,
+    pub problem: Box<Problem>,
 }
 
 /// Problem of a program or of its device.
@@ -54,7 +54,7 @@ pub fn run(program: &HostProgram, driver: &mut dyn Driver) -> Result<Ran, RunErr
     run_on(program, driver).map_err(|problem| RunError {
         program: program.name().to_owned(),
         stage: String::new(),
-        problem,
+        problem: Box::new(problem),
     })
 }
 

@@ -1,4 +1,5 @@
 //! Measures time, power and energy of a program on a device.
+#![expect(clippy::disallowed_methods, reason = "a device is idle in real time")]
 
 use warpweave_systems::host_program::HostProgram;
 
@@ -58,9 +59,13 @@ impl Meter {
         }
     }
 
-    /// Waits while the device is idle, and keeps its power for later measurements.
+    /// Waits while the device is idle, and keeps its power for later measurements. Returns at once
+    /// without a sensor.
     pub fn measure_idle(&mut self, seconds: f64) -> Option<f64> {
-        let from = self.clock.seconds();
+        let sampler = self.sampler.as_ref()?;
+        // From a sample on, as nothing is known before the first.
+        let begun = sampler.samples_until(self.clock.seconds());
+        let from = begun.all().last()?.seconds;
         std::thread::sleep(std::time::Duration::from_secs_f64(seconds.max(0.0)));
         let window = Window {
             from,

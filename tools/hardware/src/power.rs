@@ -1,4 +1,9 @@
 //! Power, energy and conditions of a device over time.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a device is sampled in real time"
+)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -162,7 +167,7 @@ impl Samples {
     pub fn energy(&self, windows: &[Window]) -> Energy {
         let power = |sample: &Sample| sample.reading.power();
         let counter = |sample: &Sample| sample.reading.millijoules.map(|it| it as f64 / 1e3);
-        let trapezoid = self.curve(power).map(|curve| curve.integral());
+        let trapezoid = self.curve(power).map(Curve::integral);
         Energy {
             counter: self
                 .curve(counter)
@@ -247,11 +252,8 @@ impl Curve {
     fn line(&self, seconds: f64) -> Option<(usize, f64)> {
         let after = self.0.partition_point(|(at, _)| *at <= seconds);
         // The last point is on the line before it.
-        let after = if self.0.last().is_some_and(|(at, _)| *at == seconds) {
-            self.0.len() - 1
-        } else {
-            after
-        };
+        let is_last = self.0.last().is_some_and(|(at, _)| *at >= seconds);
+        let after = after.min(self.0.len().saturating_sub(usize::from(is_last)));
         let before = after.checked_sub(1)?;
         let ((from, _), (to, _)) = (*self.0.get(before)?, *self.0.get(after)?);
         Some((before, (seconds - from) / (to - from)))

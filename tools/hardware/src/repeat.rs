@@ -93,7 +93,7 @@ pub fn repeat(
     repeat_on(program, driver, clock, wanted, &mut stage).map_err(|problem| RunError {
         program: program.name().to_owned(),
         stage,
-        problem,
+        problem: Box::new(problem),
     })
 }
 

@@ -9,6 +9,7 @@ use warpweave_ptx::{
     DeviceMemory, EmulationOptions, KernelArgument, LaunchConfig, LaunchWatch, Module, Numbers,
     launch_family,
 };
+use warpweave_trace::KernelTrace;
 
 /// Emulated device that accepts addresses and bytes like a driver.
 pub(crate) struct Double {
@@ -151,7 +152,10 @@ impl Driver for Double {
             watch,
         );
         let kernels = family.map_err(refused)?.kernels;
-        let instructions: u64 = kernels.iter().map(|it| it.wavefront_instructions()).sum();
+        let instructions: u64 = kernels
+            .iter()
+            .map(KernelTrace::wavefront_instructions)
+            .sum();
         self.launches.push(launch.clone());
         self.passes(instructions as f64);
         Ok(())
