@@ -210,6 +210,12 @@ impl HostProgram {
         graphs.map(|(name, graph)| (name.as_str(), graph))
     }
 
+    /// True if the host's contents of a buffer are device addresses.
+    pub fn holds_addresses(&self, buffer: &str) -> bool {
+        let mut buffers = self.buffers.iter();
+        buffers.any(|it| it.name.value == buffer && it.pointers().is_some())
+    }
+
     /// Returns the files read for the program: modules, graphs, matrices, buffers and reference
     /// answers.
     pub fn files_read(&self) -> &[PathBuf] {

@@ -101,7 +101,7 @@ const LAYERS: [(&str, &str); 25] = [
     ),
     (
         "tools/hardware/src",
-        "driver cuda micro power nvml session program live compare repeat measure set table campaign",
+        "driver device_library cuda micro power nvml session program live compare repeat measure set table campaign",
     ),
     (
         "tools/cli",

@@ -1,5 +1,6 @@
 //! Measures a whole set, and writes its tables after every step.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use warpweave_files::Output;
@@ -19,9 +20,7 @@ struct Tables {
 
 /// Campaign that writes into a folder.
 pub struct Campaign<'c> {
-    /// Path of the set.
     pub path: &'c Path,
-    /// Set to measure.
     pub set: &'c MeasurementSet,
     /// Folder for the tables; it must exist.
     pub folder: &'c Path,
@@ -33,7 +32,7 @@ pub struct Campaign<'c> {
     pub report: &'c mut dyn FnMut(&str),
 }
 
-/// Outcome of a campaign.
+/// Outcome of a campaign, in numbers of steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Number of steps that were measured.
@@ -62,7 +61,7 @@ impl Campaign<'_> {
             self.write("micro.csv", &text)?;
             (self.report)("micro-benchmarks measured");
         }
-        for (name, block) in self.set.blocks.iter() {
+        for (name, block) in &self.set.blocks {
             self.block(&name.value, block, driver, meter, &mut tables, &mut outcome)?;
         }
         Ok(outcome)
@@ -136,7 +135,7 @@ impl Campaign<'_> {
         } = labels;
         let text = format!("{graph}, {algorithm} {strategy}: failed: {problem}");
         for line in text.lines() {
-            tables.measurements += &format!("# {line}\n");
+            let _ = writeln!(tables.measurements, "# {line}");
         }
         self.write_all(tables)?;
         (self.report)(&text);

@@ -15,7 +15,7 @@ pub struct Comparison {
     pub buffer: String,
     /// Number of 4-byte words that were compared.
     pub words: u64,
-    /// Number of words that differ.
+    /// Number of words that differ between the two.
     pub differ: u64,
     /// First differing word: its index, the emulator's value and the device's.
     pub first: Option<(u64, u32, u32)>,

@@ -3,9 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::path::{Path, PathBuf};
 
 use cudarc::driver::{DriverError as Failure, result, sys};
 
+use crate::device_library;
 use crate::driver::{Driver, DriverError, Launch, Mark, Properties};
 
 /// First CUDA GPU of this machine.
@@ -18,6 +20,8 @@ pub struct Cuda {
     /// Number of events that are marks.
     marks: usize,
     staging: Staging,
+    /// Library for modules that launch kernels, if it is at hand.
+    device_library: Option<PathBuf>,
 }
 
 /// Module with the kernels that were launched from it.
@@ -65,11 +69,12 @@ impl<T> Named<T> for Result<T, Failure> {
 }
 
 impl Cuda {
-    /// Opens the first GPU.
+    /// Opens the first GPU. Modules that launch kernels are linked with `device_library`, or else
+    /// with that of an installed CUDA.
     ///
     /// # Errors
     /// Returns [`DriverError::NoDriver`], [`DriverError::NoDevice`], or the error of a failed call.
-    pub fn open() -> Result<Self, DriverError> {
+    pub fn open(device_library: Option<&Path>) -> Result<Self, DriverError> {
         // SAFETY: looks for the library and loads it; initialisers of the driver's library have no
         // requirements of their own.
         if !unsafe { sys::is_culib_present() } {
@@ -99,7 +104,66 @@ impl Cuda {
                 memory: memory.named("cuMemHostAlloc")?.cast(),
                 used: 0,
             },
+            device_library: device_library::find(device_library),
         })
+    }
+
+    /// Links a module that launches kernels with the library that defines how, and loads it.
+    fn link(&self, ptx: &str) -> Result<sys::CUmodule, DriverError> {
+        let refused = |reason: &str| DriverError::Call {
+            call: "linking of a module that launches kernels".to_owned(),
+            reason: reason.to_owned(),
+        };
+        let library = self.device_library.as_ref().ok_or_else(|| {
+            refused("no library of the CUDA runtime for the device is at hand\nhint: name `libcudadevrt.a` of CUDA 12 or later with --device-library")
+        })?;
+        let library = CString::new(library.display().to_string())
+            .map_err(|_| refused("the name of the library contains a NUL byte"))?;
+        let text = CString::new(ptx).map_err(|_| refused("the PTX contains a NUL byte"))?;
+        let text = text.as_bytes_with_nul();
+        let none = std::ptr::null_mut();
+        let mut state: sys::CUlinkState = std::ptr::null_mut();
+        // SAFETY: the driver writes one handle.
+        unsafe { sys::cuLinkCreate_v2(0, none, none.cast(), &raw mut state) }
+            .result()
+            .named("cuLinkCreate")?;
+        // SAFETY: text and name live until the state is destroyed, after the image was loaded. The
+        // driver only reads the text.
+        unsafe {
+            let linked = sys::cuLinkAddData_v2(
+                state,
+                sys::CUjitInputType::CU_JIT_INPUT_PTX,
+                text.as_ptr().cast_mut().cast(),
+                text.len(),
+                c"module.ptx".as_ptr(),
+                0,
+                none,
+                none.cast(),
+            )
+            .result()
+            .named("cuLinkAddData")
+            .and_then(|()| {
+                sys::cuLinkAddFile_v2(
+                    state,
+                    sys::CUjitInputType::CU_JIT_INPUT_LIBRARY,
+                    library.as_ptr(),
+                    0,
+                    none,
+                    none.cast(),
+                )
+                .result()
+                .named("cuLinkAddFile of the device library")
+            })
+            .and_then(|()| {
+                let (mut image, mut bytes) = (std::ptr::null_mut(), 0);
+                sys::cuLinkComplete(state, &raw mut image, &raw mut bytes)
+                    .result()
+                    .named("cuLinkComplete")?;
+                result::module::load_data(image).named("cuModuleLoadData")
+            });
+            let _ = sys::cuLinkDestroy(state);
+            linked
+        }
     }
 
     /// Returns the function of a kernel, which is looked up once.
@@ -168,14 +232,19 @@ impl Driver for Cuda {
     }
 
     fn load(&mut self, ptx: &str) -> Result<usize, DriverError> {
-        let text = CString::new(ptx).map_err(|_| DriverError::Call {
-            call: "cuModuleLoadData".to_owned(),
-            reason: "the PTX contains a NUL byte".to_owned(),
-        })?;
-        // SAFETY: the text ends with a zero and lives until the call returns.
-        let module = unsafe { result::module::load_data(text.as_ptr().cast()) };
+        let module = if let Some(text) = device_library::to_be_linked(ptx) {
+            self.link(&text)?
+        } else {
+            let text = CString::new(ptx).map_err(|_| DriverError::Call {
+                call: "cuModuleLoadData".to_owned(),
+                reason: "the PTX contains a NUL byte".to_owned(),
+            })?;
+            // SAFETY: the text ends with a zero and lives until the call returns.
+            let module = unsafe { result::module::load_data(text.as_ptr().cast()) };
+            module.named("cuModuleLoadData")?
+        };
         self.modules.push(Loaded {
-            module: module.named("cuModuleLoadData")?,
+            module,
             kernels: BTreeMap::new(),
         });
         Ok(self.modules.len() - 1)
@@ -226,7 +295,7 @@ impl Driver for Cuda {
         if self.staging.used + bytes.len() > STAGING_BYTES - STAGED_MOST {
             self.wait()?;
         }
-        // SAFETY: the bytes fit behind those in use, and nobody else refers to them. They stay as
+        // SAFETY: the bytes fit behind those in use, and nothing else refers to them. They stay as
         // they are until `wait` or `read` has waited for this copy.
         unsafe {
             let staged = self.staging.memory.add(self.staging.used);

@@ -1,11 +1,11 @@
-//! Runs programs on a real GPU through the CUDA driver: as a check of the emulator, bit for bit, and
-//! as measurements of time, power and energy.
+//! Runs programs on a real GPU through the CUDA driver. It checks the emulator bit for bit, and
+//! measures time, power and energy.
 //!
 //! ```text
-//!   HostProgram::live ── Device ──► Session ──► Driver (CUDA, or a double in tests)
-//!         │                            │
-//!         │                            └──► marks: time of a run, and of each launch
-//!         └──► outputs: expectations, and a comparison with the emulator's
+//!   LiveRun ── Device ──► Session ──► Driver (CUDA, or a double in tests)
+//!      │                      │
+//!      │                      └──► marks: time of a run, and of each launch
+//!      └──► outputs: expectations, and a comparison with the emulator's
 //! ```
 //!
 //! The driver is loaded only when a command needs it. Everything builds and passes its tests
@@ -14,6 +14,7 @@
 pub mod campaign;
 pub mod compare;
 pub mod cuda;
+pub mod device_library;
 pub mod driver;
 pub mod live;
 pub mod measure;

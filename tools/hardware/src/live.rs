@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use warpweave_systems::host_program::{CheckResult, ExecuteError, HostProgram};
+use warpweave_systems::host_program::{CheckResult, ExecuteError, HostProgram, LiveRun};
 use warpweave_trace::Allocation;
 
 use crate::driver::{Driver, DriverError};
@@ -17,7 +17,7 @@ pub struct RunError {
     /// Stage of a repeated run that failed, such as `, repetition 2`; otherwise empty.
     pub stage: String,
     /// Problem of the program or of the device.
-    pub problem: Problem,
+    pub problem: Box<Problem>,
 }
 
 /// Problem of a program or of its device.
@@ -26,7 +26,7 @@ pub enum Problem {
     /// The host could not execute a command; the message names the launch, if it was one.
     #[error(transparent)]
     Host(#[from] ExecuteError),
-    /// The device failed between commands.
+    /// The device failed between two commands of the host.
     #[error(transparent)]
     Device(#[from] DriverError),
 }
@@ -54,14 +54,14 @@ pub fn run(program: &HostProgram, driver: &mut dyn Driver) -> Result<Ran, RunErr
     run_on(program, driver).map_err(|problem| RunError {
         program: program.name().to_owned(),
         stage: String::new(),
-        problem,
+        problem: Box::new(problem),
     })
 }
 
 fn run_on(program: &HostProgram, driver: &mut dyn Driver) -> Result<Ran, Problem> {
     let session = Session::new(driver);
     let mut device = &session;
-    let mut live = program.live(&mut device)?;
+    let mut live = LiveRun::new(program, &mut device)?;
     live.set_up()?;
     session.time_launches();
     live.launch()?;

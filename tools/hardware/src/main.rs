@@ -26,6 +26,9 @@ use warpweave_hardware::{compare, live, micro, table};
 /// Run programs and micro-benchmarks on the GPU of this machine.
 #[derive(Parser)]
 struct Arguments {
+    /// Library `libcudadevrt.a` for programs that launch kernels from the device.
+    #[arg(long, value_name = "FILE", global = true)]
+    device_library: Option<PathBuf>,
     #[command(subcommand)]
     command: Command,
 }
@@ -74,7 +77,7 @@ enum Command {
     },
     /// Measure all programs of a set, and write the tables after each.
     Measure {
-        /// Path of the measurement set.
+        /// Path of the file with the measurement set.
         set: PathBuf,
         /// Folder for the tables; it is created if it does not exist.
         #[arg(long, value_name = "FOLDER")]
@@ -89,13 +92,18 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let done = match Arguments::parse().command {
+    let Arguments {
+        device_library,
+        command,
+    } = Arguments::parse();
+    let library = device_library.as_deref();
+    let done = match command {
         Command::Run {
             file,
             sets,
             compare,
             csv,
-        } => run(&file, &sets, compare, csv.as_deref()),
+        } => run(library, &file, &sets, compare, csv.as_deref()),
         Command::Repeat {
             file,
             sets,
@@ -113,10 +121,10 @@ fn main() -> ExitCode {
                 launches: launches.is_some(),
             };
             let files = [launches, power, csv];
-            repeat(&file, &sets, &wanted, &files)
+            repeat(library, &file, &sets, &wanted, &files)
         }
-        Command::Measure { set, out } => measure_set(&set, &out),
-        Command::Micro { csv } => micro(csv.as_deref()),
+        Command::Measure { set, out } => measure_set(library, &set, &out),
+        Command::Micro { csv } => micro(library, csv.as_deref()),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -128,8 +136,14 @@ fn main() -> ExitCode {
     }
 }
 
+/// Opens the GPU of this machine.
+fn open(device_library: Option<&Path>) -> Result<Cuda, String> {
+    Cuda::open(device_library).map_err(|error| error.to_string())
+}
+
 /// Runs a program. True if its results are as expected, and equal to the emulator's if compared.
 fn run(
+    library: Option<&Path>,
     path: &Path,
     sets: &[String],
     with_emulator: bool,
@@ -137,7 +151,7 @@ fn run(
 ) -> Result<bool, String> {
     let loaded = Loaded::read(path, sets).map_err(|problems| problems.to_string())?;
     let program = loaded.program();
-    let mut gpu = Cuda::open().map_err(|error| error.to_string())?;
+    let mut gpu = open(library)?;
     let ran = live::run(program, &mut gpu).map_err(|error| error.to_string())?;
     let properties = gpu.properties();
     let launches = ran.launches.len();
@@ -195,6 +209,7 @@ fn this_program() -> String {
 /// Repeats a program; `files` are for launches, power samples and the measurement. True if its
 /// results are as expected.
 fn repeat(
+    library: Option<&Path>,
     path: &Path,
     sets: &[String],
     wanted: &Repetitions,
@@ -208,7 +223,7 @@ fn repeat(
         ));
     }
     let loaded = Loaded::read(path, sets).map_err(|problems| problems.to_string())?;
-    let mut gpu = Cuda::open().map_err(|error| error.to_string())?;
+    let mut gpu = open(library)?;
     let mut meter = meter(gpu.properties());
     meter.measure_idle(IDLE_SECONDS);
     let measured = meter.measure(loaded.program(), &mut gpu, wanted);
@@ -235,11 +250,11 @@ fn repeat(
 }
 
 /// Measures a set. True if all of it was measured, with results as expected.
-fn measure_set(path: &Path, folder: &Path) -> Result<bool, String> {
+fn measure_set(library: Option<&Path>, path: &Path, folder: &Path) -> Result<bool, String> {
     let set = MeasurementSet::read(path).map_err(|problems| problems.to_string())?;
     let created = std::fs::create_dir_all(folder);
     created.map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
-    let mut gpu = Cuda::open().map_err(|error| error.to_string())?;
+    let mut gpu = open(library)?;
     let mut meter = meter(gpu.properties());
     let outcome = Campaign {
         path,
@@ -257,8 +272,8 @@ fn measure_set(path: &Path, folder: &Path) -> Result<bool, String> {
     Ok(outcome.wrong == 0 && outcome.failed == 0)
 }
 
-fn micro(csv: Option<&Path>) -> Result<bool, String> {
-    let mut gpu = Cuda::open().map_err(|error| error.to_string())?;
+fn micro(library: Option<&Path>, csv: Option<&Path>) -> Result<bool, String> {
+    let mut gpu = open(library)?;
     let figures = micro::run(&mut gpu, Effort::default()).map_err(|error| error.to_string())?;
     write(csv, &table::figures(gpu.properties(), &figures))?;
     Ok(figures.iter().all(|figure| figure.refused.is_none()))

@@ -1,4 +1,5 @@
 //! Measures time, power and energy of a program on a device.
+#![expect(clippy::disallowed_methods, reason = "a device is idle in real time")]
 
 use warpweave_systems::host_program::HostProgram;
 
@@ -7,7 +8,7 @@ use crate::live::RunError;
 use crate::power::{Clock, Conditions, Energy, Monotonic, Sampler, Samples, Sensor, Window};
 use crate::repeat::{Repeated, Repetitions, repeat};
 
-/// What is known of a graph that a program works on.
+/// Graph that a measured program works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MeasuredGraph {
     /// Number of vertices of the graph.
@@ -21,11 +22,9 @@ pub struct MeasuredGraph {
 /// Repeated runs of a program with power and conditions.
 #[derive(Debug)]
 pub struct Measurement {
-    /// Name of the program.
     pub program: String,
     /// First graph of the program, if it has one.
     pub graph: Option<MeasuredGraph>,
-    /// Runs with their times.
     pub repeated: Repeated,
     /// Energy of one run, the mean of all measured ones.
     pub energy: Energy,
@@ -60,9 +59,13 @@ impl Meter {
         }
     }
 
-    /// Waits while the device is idle, and keeps its power for later measurements.
+    /// Waits while the device is idle, and keeps its power for later measurements. Returns at once
+    /// without a sensor.
     pub fn measure_idle(&mut self, seconds: f64) -> Option<f64> {
-        let from = self.clock.seconds();
+        let sampler = self.sampler.as_ref()?;
+        // From a sample on, as nothing is known before the first.
+        let begun = sampler.samples_until(self.clock.seconds());
+        let from = begun.all().last()?.seconds;
         std::thread::sleep(std::time::Duration::from_secs_f64(seconds.max(0.0)));
         let window = Window {
             from,
@@ -78,7 +81,6 @@ impl Meter {
         sampler.map_or_else(Samples::default, |it| it.samples_until(window.to))
     }
 
-    /// Returns all samples so far.
     pub fn samples(&self) -> Samples {
         let now = self.clock.seconds();
         self.samples_of(Window { from: now, to: now })
@@ -113,7 +115,7 @@ impl Meter {
 }
 
 impl Measurement {
-    /// Combines repeated runs with the samples taken meanwhile.
+    /// Combines repeated runs with the samples taken at the same time.
     pub fn of(
         program: &HostProgram,
         repeated: Repeated,

@@ -21,7 +21,7 @@ const UNSIGNED: c_uint = 1;
 const UNIT_CLOCK: c_uint = 1;
 const MEMORY_CLOCK: c_uint = 2;
 
-/// Sensor on the chip (`NVML_TEMPERATURE_GPU`).
+/// Number of the sensor on the chip (`NVML_TEMPERATURE_GPU`).
 const CHIP: c_uint = 0;
 
 type Handle = *mut c_void;
@@ -94,7 +94,7 @@ impl Nvml {
         }
     }
 
-    /// Like [`Self::value`], for a function that is told which of several values.
+    /// Like [`Self::value`], for a function with a parameter that chooses among several values.
     ///
     /// # Safety
     /// The named function must have this signature.

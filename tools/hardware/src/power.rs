@@ -1,4 +1,9 @@
 //! Power, energy and conditions of a device over time.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a device is sampled in real time"
+)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// Time between two samples.
+/// Time from one sample of the device to the next.
 const PERIOD: Duration = Duration::from_millis(10);
 
 /// Time without a sample after which energy by samples is doubtful, in seconds.
@@ -37,7 +42,7 @@ const REASONS: [&str; 9] = [
 pub struct Reading {
     /// Power in watts, on some devices averaged over about a second.
     pub watts: Option<f64>,
-    /// Power in watts without averaging.
+    /// Power in watts at the moment, without averaging.
     pub instant_watts: Option<f64>,
     /// Energy in millijoules since the driver was loaded.
     pub millijoules: Option<u64>,
@@ -88,12 +93,11 @@ pub trait Clock {
     fn seconds(&self) -> f64;
 }
 
-/// Monotonic clock of this machine.
+/// Monotonic clock of this machine, shared by sampler and runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Monotonic(Instant);
 
 impl Monotonic {
-    /// Starts a clock at zero.
     #[expect(
         clippy::new_without_default,
         reason = "every clock begins at another time"
@@ -120,16 +124,16 @@ pub struct Conditions {
     pub unit_mhz: Option<u32>,
     /// Median clock of the memory in MHz.
     pub memory_mhz: Option<u32>,
-    /// Highest temperature in degrees Celsius.
+    /// Highest temperature of the GPU in degrees Celsius.
     pub celsius: Option<u32>,
-    /// All throttling reasons seen.
+    /// All throttling reasons that were seen, one bit each.
     pub throttling: u64,
 }
 
 /// Energy over windows, by two measures.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Energy {
-    /// Joules by the device's counter.
+    /// Joules by the counter that the device keeps.
     pub counter: Option<f64>,
     /// Joules by the trapezoid rule over samples of power.
     pub trapezoid: Option<f64>,
@@ -154,7 +158,6 @@ impl Samples {
         }
     }
 
-    /// Returns the samples in order.
     pub fn all(&self) -> &[Sample] {
         &self.0
     }
@@ -164,7 +167,7 @@ impl Samples {
     pub fn energy(&self, windows: &[Window]) -> Energy {
         let power = |sample: &Sample| sample.reading.power();
         let counter = |sample: &Sample| sample.reading.millijoules.map(|it| it as f64 / 1e3);
-        let trapezoid = self.curve(power).map(|curve| curve.integral());
+        let trapezoid = self.curve(power).map(Curve::integral);
         Energy {
             counter: self
                 .curve(counter)
@@ -249,11 +252,8 @@ impl Curve {
     fn line(&self, seconds: f64) -> Option<(usize, f64)> {
         let after = self.0.partition_point(|(at, _)| *at <= seconds);
         // The last point is on the line before it.
-        let after = if self.0.last().is_some_and(|(at, _)| *at == seconds) {
-            self.0.len() - 1
-        } else {
-            after
-        };
+        let is_last = self.0.last().is_some_and(|(at, _)| *at >= seconds);
+        let after = after.min(self.0.len().saturating_sub(usize::from(is_last)));
         let before = after.checked_sub(1)?;
         let ((from, _), (to, _)) = (*self.0.get(before)?, *self.0.get(after)?);
         Some((before, (seconds - from) / (to - from)))
@@ -282,10 +282,8 @@ impl Curve {
     }
 }
 
-/// Area under a curve.
 struct Integral {
     curve: Curve,
-    /// Area before each point.
     areas: Vec<f64>,
 }
 

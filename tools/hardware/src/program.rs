@@ -49,20 +49,20 @@ impl Loaded {
                 (name, value) if name == "size" => {
                     size = Some(Placed::at(spelled(&value)?, &value.span));
                 }
-                (name, value) => match name.strip_prefix("workload.") {
-                    Some(name) => drop(values.insert(name.to_owned(), value)),
-                    None => {
+                (name, value) => {
+                    if let Some(name) = name.strip_prefix("workload.") {
+                        values.insert(name.to_owned(), value);
+                    } else {
                         let message = format!("a workload file has no `{name}`");
                         let hint = "set `workload.NAME=VALUE` or `size=NAME`; other values are those of a scenario";
                         return Err(Diagnostic::error(message).at(&value.span).hint(hint).into());
                     }
-                },
+                }
             }
         }
         workload(&source, path, size.as_ref(), &values).map(|it| Self::Workload(Box::new(it)))
     }
 
-    /// Returns the program.
     pub fn program(&self) -> &HostProgram {
         match self {
             Self::Scenario(scenario) => scenario.program().expect("checked when it was read"),

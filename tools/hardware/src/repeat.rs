@@ -93,7 +93,7 @@ pub fn repeat(
     repeat_on(program, driver, clock, wanted, &mut stage).map_err(|problem| RunError {
         program: program.name().to_owned(),
         stage,
-        problem,
+        problem: Box::new(problem),
     })
 }
 
@@ -106,7 +106,7 @@ fn repeat_on(
 ) -> Result<Repeated, Problem> {
     let session = Session::new(driver);
     let mut device = &session;
-    let mut live = program.live(&mut device)?;
+    let mut live = LiveRun::new(program, &mut device)?;
     live.set_up()?;
     live.keep()?;
     let mut runs = Runs {
@@ -169,7 +169,7 @@ fn repeat_on(
     })
 }
 
-/// Measured run of a program.
+/// Run of a program that was measured once.
 struct Run {
     nanoseconds: f64,
     window: Window,

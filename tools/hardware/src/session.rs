@@ -59,8 +59,8 @@ impl<'d> Session<'d> {
         self.inner.borrow_mut().timed = Some(Vec::new());
     }
 
-    /// Returns the launches since [`time_launches`](Self::time_launches) with their durations, after
-    /// waiting for them, and stops putting marks around launches.
+    /// Returns the launches since [`time_launches`](Self::time_launches) with their durations.
+    /// Waits for them, and stops putting marks around launches.
     ///
     /// # Errors
     /// Returns the error reported by the driver.

@@ -47,12 +47,10 @@ pub struct Block {
     /// Parameters of every workload of the block.
     #[serde(default)]
     pub sets: Entries<Node>,
-    /// Programs to measure, in order.
     #[serde(default)]
     pub steps: Vec<Step>,
 }
 
-/// Program to measure.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {

@@ -11,7 +11,6 @@ use crate::session::TimedLaunch;
 /// Names of a measurement in a table.
 #[derive(Clone, Copy, Debug)]
 pub struct Labels<'l> {
-    /// Name of the algorithm.
     pub algorithm: &'l str,
     /// Name of the strategy or form.
     pub strategy: &'l str,

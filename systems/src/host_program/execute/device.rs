@@ -21,7 +21,6 @@ pub struct DeviceAllocation {
 pub struct DeviceLaunch<'l> {
     /// Index of the kernel's module in the program.
     pub module_number: usize,
-    /// Module that defines the kernel.
     pub module: &'l ProgramModule,
     /// Name of the kernel in its module.
     pub kernel: &'l str,
@@ -53,7 +52,6 @@ pub enum DeviceError {
     /// A module refers to a variable that no earlier module defines.
     #[error("{file} declares variable `{variable}`, which no earlier module defines")]
     Undefined {
-        /// File name of the module.
         file: String,
         /// Name of the variable that is not defined.
         variable: String,

@@ -12,7 +12,6 @@ pub(in crate::host_program) struct DeviceBuffers {
     _charge: Ledger,
     /// Index of the allocation each buffer points to.
     pub(super) pointers: Vec<usize>,
-    /// Allocation made for each buffer.
     pub(super) allocations: Vec<DeviceAllocation>,
     /// Contents last copied back to the host, by buffer.
     pub(super) images: BTreeMap<usize, Vec<u32>>,

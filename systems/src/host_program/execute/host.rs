@@ -33,7 +33,7 @@ pub(in crate::host_program) struct Host<'p, 'd> {
     pub(super) textures: Bound,
     /// True once the modules are loaded.
     pub(super) has_modules: bool,
-    /// Number of launches so far.
+    /// Number of launches of the host so far.
     pub(super) launches: u64,
     /// Number of iterations of loops that the device ends, so far.
     pub(super) rounds: u64,

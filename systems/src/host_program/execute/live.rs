@@ -12,15 +12,14 @@ use crate::host_program::HostProgram;
 use crate::host_program::description::Command;
 use crate::host_program::textures::Bound;
 
-/// Run of a host program on a device, in three stages: the commands before the first launch, those
-/// up to the last launch, and those after it. A loop or condition with a launch is not divided.
+/// Run of a host program on a device, in three stages. They are the commands before the first
+/// launch, those up to the last launch, and those after it. A loop or condition with a launch is
+/// not divided.
 pub struct LiveRun<'p, 'd> {
     host: Host<'p, 'd>,
-    /// Commands before the first launch.
     before: &'p [Placed<Command>],
     /// Commands from the first launch to the last one.
     launching: &'p [Placed<Command>],
-    /// Commands after the last launch.
     after: &'p [Placed<Command>],
     /// State after the first stage, if it is kept.
     kept: Option<Kept<'p>>,
@@ -34,36 +33,6 @@ struct Kept<'p> {
     textures: Bound,
     /// Name, memory and copy of each buffer and variable.
     pristine: Vec<(&'p str, DeviceAllocation, DeviceAllocation)>,
-}
-
-impl HostProgram {
-    /// Allocates the buffers on a device, and prepares to execute the program there.
-    ///
-    /// # Errors
-    /// Returns an error if the device or this machine has too little memory.
-    pub fn live<'d>(&self, device: &'d mut dyn Device) -> Result<LiveRun<'_, 'd>, ExecuteError> {
-        let (before, rest) = self.commands.split_at(
-            self.commands
-                .iter()
-                .position(launches)
-                .unwrap_or(self.commands.len()),
-        );
-        let last = rest.iter().rposition(launches).map_or(0, |last| last + 1);
-        let (launching, after) = rest.split_at(last);
-        Ok(LiveRun {
-            host: Host::new(self, device, HOST_COPIES)?,
-            before,
-            launching,
-            after,
-            kept: None,
-        })
-    }
-
-    /// True if the host's contents of a buffer are device addresses.
-    pub fn holds_addresses(&self, buffer: &str) -> bool {
-        let mut buffers = self.buffers.iter();
-        buffers.any(|it| it.name.value == buffer && it.pointers().is_some())
-    }
 }
 
 /// True if a command launches a kernel, itself or in its body.
@@ -80,7 +49,26 @@ fn launches(command: &Placed<Command>) -> bool {
     }
 }
 
-impl LiveRun<'_, '_> {
+impl<'p, 'd> LiveRun<'p, 'd> {
+    /// Allocates the buffers of a program on a device, and prepares to execute it there.
+    ///
+    /// # Errors
+    /// Returns an error if the device or this machine has too little memory.
+    pub fn new(program: &'p HostProgram, device: &'d mut dyn Device) -> Result<Self, ExecuteError> {
+        let commands = &program.commands;
+        let first = commands.iter().position(launches);
+        let (before, rest) = commands.split_at(first.unwrap_or(commands.len()));
+        let last = rest.iter().rposition(launches).map_or(0, |last| last + 1);
+        let (launching, after) = rest.split_at(last);
+        Ok(Self {
+            host: Host::new(program, device, HOST_COPIES)?,
+            before,
+            launching,
+            after,
+            kept: None,
+        })
+    }
+
     /// Loads the modules and executes the commands before the first launch.
     ///
     /// # Errors

@@ -2,8 +2,8 @@
 //!
 //! `host.rs` executes the commands, `transfers.rs` copies, and `launching.rs` launches kernels with
 //! the dimensions that `launch.rs` computes. They ask a `Device` (`device.rs`) for everything.
-//! `emulated.rs` is the emulator, with the actions so far in `recorded.rs`. `live.rs` runs a program
-//! in stages on another device. `device_buffers.rs` holds the addresses of buffers, and
+//! `emulated.rs` is the emulator, with the actions so far in `recorded.rs`. `live.rs` runs a
+//! program in stages on another device. `device_buffers.rs` holds the addresses of buffers, and
 //! `static_launches.rs` lists launches before emulation.
 //! The commands are parsed and checked earlier (`../description/`, `../check/`).
 

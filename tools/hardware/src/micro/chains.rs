@@ -18,11 +18,8 @@ const THREADS: [u32; 6] = [32, 64, 128, 256, 512, 1024];
 /// Type of the values of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operands {
-    /// Words of 32 bits.
     Word,
-    /// Numbers of single precision.
     Single,
-    /// Numbers of double precision.
     Double,
 }
 
@@ -31,7 +28,6 @@ pub enum Operands {
 pub struct Chain {
     /// Names of the instructions of a step.
     pub name: &'static str,
-    /// Type of the values.
     pub operands: Operands,
     /// PTX of a step from `{v}` to `{v}`. `{c}` and `{d}` are unknown numbers, `{t}` is spare.
     pub step: &'static str,
@@ -133,7 +129,6 @@ pub const CHAINS: [Chain; 13] = [
     ),
 ];
 
-/// Texts of a chain's values.
 struct Values {
     register: &'static str,
     /// Instructions that determine `{c}` and `{d}`.
@@ -217,11 +212,12 @@ pub(super) fn measure(bench: &mut Bench<'_>) -> Result<(), DriverError> {
             seed,
             step,
             fewer: bench.effort.rounds,
+            samples: bench.effort.samples,
         };
         let results = f64::from(STEPS * chain.instructions);
         let samples = bench.cycles_of_a_round(latency)?;
         let samples = samples.iter().map(|cycles| cycles / results).collect();
-        bench.add(("latency", "cycles"), chain.name, 0, samples, LATENCY);
+        bench.add(LATENCY, chain.name, 0, samples);
         for threads in THREADS {
             let throughput = Rounds {
                 kernel: &chain.kernel("throughput"),
@@ -231,9 +227,7 @@ pub(super) fn measure(bench: &mut Bench<'_>) -> Result<(), DriverError> {
             let all = results * f64::from(threads);
             let samples = bench.cycles_of_a_round(throughput)?;
             let samples = samples.iter().map(|cycles| all / cycles).collect();
-            let unit = "thread instructions per cycle and unit";
-            let size = u64::from(threads);
-            bench.add(("throughput", unit), chain.name, size, samples, RATE);
+            bench.add(RATE, chain.name, u64::from(threads), samples);
         }
     }
     Ok(())

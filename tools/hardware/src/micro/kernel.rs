@@ -11,13 +11,10 @@ use crate::driver::DriverError;
 /// `%r5` is the thread. Results go to `%rd2`, eight bytes for each thread.
 pub(super) struct RoundKernel<'k> {
     pub(super) name: &'k str,
-    /// Declarations within the kernel.
+    /// Declarations within the kernel, such as local memory.
     pub(super) declares: &'k str,
-    /// Instructions before the rounds.
     pub(super) before: &'k str,
-    /// Instructions of a round.
     pub(super) round: &'k str,
-    /// Instructions that store the results.
     pub(super) after: &'k str,
 }
 
@@ -58,32 +55,28 @@ impl RoundKernel<'_> {
 /// Launch of a kernel whose rounds are timed.
 #[derive(Clone, Copy, Debug)]
 pub struct Rounds<'k> {
-    /// Name of the kernel.
     pub kernel: &'k str,
-    /// Number of work-groups.
     pub groups: u32,
     /// Number of threads of a work-group.
     pub threads: u32,
-    /// First unknown word.
     pub seed: u32,
-    /// Second unknown word.
     pub step: u32,
     /// Number of rounds of the shorter launch. The longer one has four times as many.
     pub fewer: u32,
+    pub samples: u32,
 }
 
 impl Bench<'_> {
-    /// Returns the cycles of a round, as often as there are samples.
+    /// Returns the cycles of a round, for each sample.
     pub(super) fn cycles_of_a_round(&mut self, of: Rounds<'_>) -> Result<Vec<f64>, DriverError> {
         let more = of.fewer.saturating_mul(4);
         // Without a sample of it: loads the code, and wakes the clocks.
         self.cycles(of, of.fewer)?;
-        let samples = self.effort.samples;
         let sample = |_| {
             let less = self.cycles(of, of.fewer)?;
             Ok((self.cycles(of, more)? - less) / f64::from(more - of.fewer))
         };
-        (0..samples).map(sample).collect()
+        (0..of.samples).map(sample).collect()
     }
 
     /// Returns the largest number of cycles that a thread counted.

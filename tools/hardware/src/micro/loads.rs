@@ -23,11 +23,20 @@ const MOST_BYTES: u64 = 1 << 30;
 /// Rounds of loads for a round of other steps.
 const ROUNDS: u32 = 4;
 
-/// Seed of the random cycles.
+/// Places of a footprint above which only as many are timed, in fewer samples. All are walked
+/// before.
+const TIMED_PLACES: u64 = 1 << 16;
+
+/// Places that are timed from each unit.
+const UNIT_PLACES: u64 = 1 << 10;
+
+/// Samples of chases that take long.
+const FEW_SAMPLES: u32 = 3;
+
 const SEED: u64 = 1;
 
-/// Returns the footprints of chases for an L2 of this size: powers of two from 4 KiB to four times
-/// that, and at least a MiB.
+/// Returns the footprints of chases for an L2 of this size. They are powers of two from 4 KiB to
+/// four times that, and at least a MiB.
 pub fn footprints(l2_bytes: u32) -> Vec<u64> {
     let most = (u64::from(l2_bytes) * 4).clamp(1 << 20, MOST_BYTES);
     let sizes = std::iter::successors(Some(4 << 10), |bytes| Some(bytes * 2));
@@ -216,8 +225,7 @@ pub(super) fn measure(bench: &mut Bench<'_>) -> Result<(), DriverError> {
         let samples = bench.cycles_of_a_round(rounds)?;
         let all = f64::from(LOADS * rounds.threads);
         let samples = samples.iter().map(|cycles| all / cycles).collect();
-        let unit = "thread instructions per cycle and unit";
-        bench.add(("throughput", unit), what, 1024, samples, RATE);
+        bench.add(RATE, what, 1024, samples);
     }
     Ok(())
 }
@@ -230,6 +238,7 @@ fn rounds<'k>(bench: &Bench<'_>, kernel: &'k str, threads: u32, step: u32) -> Ro
         seed: 5,
         step,
         fewer: bench.effort.rounds * ROUNDS,
+        samples: bench.effort.samples,
     }
 }
 
@@ -243,7 +252,7 @@ fn latency(
     let samples = bench.cycles_of_a_round(rounds)?;
     let samples = samples.iter().map(|cycles| cycles / f64::from(LOADS));
     let samples = samples.collect();
-    bench.add(("latency", "cycles"), what, size, samples, LATENCY);
+    bench.add(LATENCY, what, size, samples);
     Ok(())
 }
 
@@ -266,13 +275,13 @@ fn write_chase(bench: &mut Bench<'_>, footprint: u64, stride: u64) -> Result<(),
     bench.driver.write(bench.data, &image)
 }
 
-/// Rounds that visit each of `places` places at least twice.
+/// Rounds of as many loads as there are places, or more.
 fn covering(places: u64) -> u32 {
-    (2 * places).div_ceil(u64::from(LOADS)) as u32
+    places.div_ceil(u64::from(LOADS)) as u32
 }
 
-/// Measures loads that visit all places of a footprint in random order, after as many loads that
-/// are not timed.
+/// Measures loads that visit the places of a footprint in random order, after a walk through all of
+/// them that is not timed.
 fn chase(
     bench: &mut Bench<'_>,
     footprint: u64,
@@ -280,14 +289,21 @@ fn chase(
     kinds: &[(&str, &str, &str)],
 ) -> Result<(), DriverError> {
     write_chase(bench, footprint, stride)?;
+    let places = footprint / stride;
+    let samples = bench.effort.samples;
     for &(kernel, _, what) in kinds {
         let rounds = Rounds {
             kernel,
             groups: 1,
             threads: 1,
             seed: 0,
-            step: covering(footprint / stride),
-            fewer: covering(footprint / stride).max(bench.effort.rounds * ROUNDS),
+            step: covering(places),
+            fewer: covering(2 * places.min(TIMED_PLACES)).max(bench.effort.rounds * ROUNDS),
+            samples: if places > TIMED_PLACES {
+                samples.min(FEW_SAMPLES)
+            } else {
+                samples
+            },
         };
         let what = if stride == STRIDE {
             what.to_owned()
@@ -314,7 +330,8 @@ fn by_unit(bench: &mut Bench<'_>) -> Result<(), DriverError> {
             threads: 1,
             seed: unit,
             step: covering(footprint / STRIDE),
-            fewer: covering(footprint / STRIDE),
+            fewer: covering(UNIT_PLACES),
+            samples: bench.effort.samples.min(FEW_SAMPLES),
         };
         let mut cycles = bench.cycles_of_a_round(rounds)?;
         cycles.sort_by(f64::total_cmp);
@@ -322,7 +339,7 @@ fn by_unit(bench: &mut Bench<'_>) -> Result<(), DriverError> {
         samples.extend(median.map(|cycles| cycles / f64::from(LOADS)));
     }
     let what = "global memory past the L1, by unit";
-    bench.add(("latency", "cycles"), what, footprint, samples, LATENCY);
+    bench.add(LATENCY, what, footprint, samples);
     Ok(())
 }
 

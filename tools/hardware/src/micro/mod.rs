@@ -2,9 +2,9 @@
 //! footprint, traffic of all units, atomics, barriers and launches.
 //!
 //! A compiler must not know what a kernel computes. So all values come from parameters, chains of
-//! one thread begin at different values, and every kernel stores its results. What is timed is the
-//! difference between many rounds and fewer of one kernel (`%clock64`), which leaves out the
-//! clock's own cost and what precedes the rounds. Traffic is timed by events over at least a
+//! one thread begin at different values, and every kernel stores its results. Cycles (`%clock64`)
+//! are the difference between many rounds and fewer of one kernel. This leaves out the clock's own
+//! cost and whatever precedes the rounds. Traffic is timed by events over at least a
 //! millisecond. A figure that no device can have is refused.
 //!
 //! `kernel.rs` holds the frame of the kernels, `chains.rs` instructions, `loads.rs` loads, and
@@ -46,7 +46,6 @@ impl Figure {
     }
 }
 
-/// Length of the measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effort {
     /// Number of samples of each figure.
@@ -70,15 +69,31 @@ impl Default for Effort {
     }
 }
 
-/// Smallest and largest value that a figure may have.
-type Bounds = (f64, f64);
+/// Kind of figure, with the smallest and the largest value that one may have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Quantity {
+    pub(crate) measure: &'static str,
+    pub(crate) unit: &'static str,
+    pub(crate) least: f64,
+    pub(crate) most: f64,
+}
 
-/// Bounds of a latency in cycles: no result is ready in the next cycle, and nothing takes longer
-/// than a thousand accesses of memory.
-const LATENCY: Bounds = (2.0, 1e6);
+/// Latency of an instruction. No result is ready in the next cycle, and nothing takes longer than a
+/// thousand accesses of memory.
+pub(crate) const LATENCY: Quantity = Quantity {
+    measure: "latency",
+    unit: "cycles",
+    least: 2.0,
+    most: 1e6,
+};
 
-/// Bounds of a rate in thread instructions per cycle and unit: at most four wavefronts.
-const RATE: Bounds = (1e-4, 128.0);
+/// Rate of an instruction in a unit, which issues at most four wavefronts in a cycle.
+pub(crate) const RATE: Quantity = Quantity {
+    measure: "throughput",
+    unit: "thread instructions per cycle and unit",
+    least: 1e-4,
+    most: 128.0,
+};
 
 /// Device under test, with the kernels and the figures so far.
 pub(crate) struct Bench<'d> {
@@ -87,7 +102,7 @@ pub(crate) struct Bench<'d> {
     pub(crate) module: usize,
     /// Address of the cycles that each thread counts.
     pub(crate) cycles: u64,
-    /// Address of the results.
+    /// Address of the results, eight bytes for each thread.
     pub(crate) sink: u64,
     /// Address of the data that kernels access.
     pub(crate) data: u64,
@@ -98,12 +113,17 @@ impl Bench<'_> {
     /// Adds a figure, and refuses it if a sample is outside the bounds.
     pub(crate) fn add(
         &mut self,
-        (measure, unit): (&'static str, &'static str),
+        quantity: Quantity,
         what: impl Into<String>,
         size: u64,
         mut samples: Vec<f64>,
-        (least, most): Bounds,
     ) {
+        let Quantity {
+            measure,
+            unit,
+            least,
+            most,
+        } = quantity;
         samples.sort_by(f64::total_cmp);
         let wrong = samples.iter().find(|it| !(least..=most).contains(*it));
         let refused = wrong.map(|it| format!("{it:.4} is not between {least} and {most}"));

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::Bench;
 use super::loads::data_bytes;
+use super::{Bench, Quantity};
 use crate::driver::{DriverError, Launch};
 
 /// Work-groups for each unit, and threads of each.
@@ -22,8 +22,32 @@ const PASSES_MOST: u32 = 1 << 20;
 /// Bounds of a bandwidth in bytes per cycle and unit.
 const BANDWIDTH: (f64, f64) = (1e-3, 256.0);
 
-/// Bounds of a rate per microsecond.
-const PER_MICROSECOND: (f64, f64) = (1e-4, 1e5);
+const LAUNCH: Quantity = Quantity {
+    measure: "launch",
+    unit: "microseconds",
+    least: 1e-3,
+    most: 1e4,
+};
+
+const GROUPS: Quantity = Quantity {
+    measure: "launch",
+    unit: "work-groups per microsecond",
+    least: 1e-4,
+    most: 1e5,
+};
+
+/// Kernel that accesses a footprint again and again.
+#[derive(Clone, Copy, Debug)]
+struct Traffic<'k> {
+    kernel: &'k str,
+    what: &'k str,
+    /// Footprint in bytes, of all work-groups or of each.
+    bytes: u64,
+    /// Pieces of 16 bytes in the footprint.
+    pieces: u32,
+    /// Turns of a thread in each pass.
+    turns: u32,
+}
 
 /// Accesses that are measured: kernel, subject, and footprints in memory.
 const KINDS: [(&str, &str, u64); 3] = [
@@ -32,8 +56,8 @@ const KINDS: [(&str, &str, u64); 3] = [
     ("traffic_copy", "copies, each way", 2),
 ];
 
-/// Appends the kernels. A thread begins each pass at the piece that the thread of the next
-/// work-group began with, so that no unit finds its own pieces of the pass before.
+/// Appends the kernels. A thread begins each pass where that of the next work-group began the pass
+/// before. So no unit finds pieces that it accessed itself.
 pub(super) fn kernels(text: &mut String) {
     let read = |load: &str| {
         format!(
@@ -86,8 +110,14 @@ pub(super) fn measure(bench: &mut Bench<'_>) -> Result<(), DriverError> {
     let of_group = L1_BYTES / 16;
     let turns = (of_group / u64::from(THREADS) / TURN) as u32;
     if u64::from(groups) * L1_BYTES <= data_bytes(l2_bytes) {
-        let what = ("traffic_l1", "reads through the L1", L1_BYTES);
-        bandwidth(bench, what, groups, (of_group as u32, turns), sums)?;
+        let traffic = Traffic {
+            kernel: "traffic_l1",
+            what: "reads through the L1",
+            bytes: L1_BYTES,
+            pieces: of_group as u32,
+            turns,
+        };
+        bandwidth(bench, traffic, groups, sums)?;
     }
     // Each thread has whole turns, and each piece belongs to one thread of a pass.
     let smallest = u64::from(groups * THREADS) * 16 * TURN;
@@ -97,8 +127,14 @@ pub(super) fn measure(bench: &mut Bench<'_>) -> Result<(), DriverError> {
         while bytes * footprints <= most {
             let pieces = bytes / 16;
             let turns = pieces / u64::from(groups * THREADS) / TURN;
-            let sizes = (pieces as u32, turns as u32);
-            bandwidth(bench, (kernel, what, bytes), groups, sizes, sums)?;
+            let traffic = Traffic {
+                kernel,
+                what,
+                bytes,
+                pieces: pieces as u32,
+                turns: turns as u32,
+            };
+            bandwidth(bench, traffic, groups, sums)?;
             bytes *= 2;
         }
     }
@@ -108,11 +144,16 @@ pub(super) fn measure(bench: &mut Bench<'_>) -> Result<(), DriverError> {
 /// Measures a kernel over as many passes as take long enough.
 fn bandwidth(
     bench: &mut Bench<'_>,
-    (kernel, what, bytes): (&str, &str, u64),
+    traffic: Traffic<'_>,
     groups: u32,
-    (pieces, turns): (u32, u32),
     sums: u64,
 ) -> Result<(), DriverError> {
+    let Traffic {
+        kernel,
+        pieces,
+        turns,
+        ..
+    } = traffic;
     let arguments = |passes: u32| {
         let addresses = [bench.data, sums].map(|it| it.to_le_bytes().to_vec());
         let numbers = [pieces, turns, passes].map(|it| it.to_le_bytes().to_vec());
@@ -139,8 +180,13 @@ fn bandwidth(
     let properties = bench.driver.properties();
     // GB/s are bytes per nanosecond, of which the clock has its number of cycles.
     let of_a_cycle = f64::from(properties.units) * f64::from(properties.unit_clock_khz) / 1e6;
-    let bounds = (BANDWIDTH.0 * of_a_cycle, BANDWIDTH.1 * of_a_cycle);
-    bench.add(("bandwidth", "GB/s"), what, bytes, samples, bounds);
+    let quantity = Quantity {
+        measure: "bandwidth",
+        unit: "GB/s",
+        least: BANDWIDTH.0 * of_a_cycle,
+        most: BANDWIDTH.1 * of_a_cycle,
+    };
+    bench.add(quantity, traffic.what, traffic.bytes, samples);
     Ok(())
 }
 
@@ -164,14 +210,7 @@ fn launches(bench: &mut Bench<'_>) -> Result<(), DriverError> {
     for _ in 0..samples {
         figures.push(nanoseconds(bench, &empty, times)? / 1e3);
     }
-    let bounds = (1e-3, 1e4);
-    bench.add(
-        ("launch", "microseconds"),
-        "empty kernel",
-        0,
-        figures,
-        bounds,
-    );
+    bench.add(LAUNCH, "empty kernel", 0, figures);
     for threads in [32, 64, 128, 256, 512, 1024] {
         let groups = times.saturating_mul(bench.driver.properties().units);
         let grid = bench.launch("nothing", groups, threads, Vec::new());
@@ -179,15 +218,7 @@ fn launches(bench: &mut Bench<'_>) -> Result<(), DriverError> {
         for _ in 0..samples {
             figures.push(f64::from(groups) / (nanoseconds(bench, &grid, 1)? / 1e3));
         }
-        let unit = "work-groups per microsecond";
-        let size = u64::from(threads);
-        bench.add(
-            ("launch", unit),
-            "empty work-groups",
-            size,
-            figures,
-            PER_MICROSECOND,
-        );
+        bench.add(GROUPS, "empty work-groups", u64::from(threads), figures);
     }
     Ok(())
 }

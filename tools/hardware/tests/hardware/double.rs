@@ -9,6 +9,7 @@ use warpweave_ptx::{
     DeviceMemory, EmulationOptions, KernelArgument, LaunchConfig, LaunchWatch, Module, Numbers,
     launch_family,
 };
+use warpweave_trace::KernelTrace;
 
 /// Emulated device that accepts addresses and bytes like a driver.
 pub(crate) struct Double {
@@ -19,7 +20,6 @@ pub(crate) struct Double {
     pub(crate) lies: bool,
     /// Number of the launch that is refused, if any.
     pub(crate) refuses: Option<usize>,
-    /// Launches so far.
     pub(crate) launches: Vec<Launch>,
     /// Number of copies to the host so far.
     pub(crate) reads: u64,
@@ -152,7 +152,10 @@ impl Driver for Double {
             watch,
         );
         let kernels = family.map_err(refused)?.kernels;
-        let instructions: u64 = kernels.iter().map(|it| it.wavefront_instructions()).sum();
+        let instructions: u64 = kernels
+            .iter()
+            .map(KernelTrace::wavefront_instructions)
+            .sum();
         self.launches.push(launch.clone());
         self.passes(instructions as f64);
         Ok(())

@@ -133,7 +133,7 @@ fn a_launch_that_the_device_refuses_is_named_with_its_program_and_place() {
     let mut double = Double::new();
     double.refuses = Some(4);
     let error = live::run(loaded.program(), &mut double).unwrap_err();
-    assert!(matches!(error.problem, Problem::Host(_)), "{error:?}");
+    assert!(matches!(*error.problem, Problem::Host(_)), "{error:?}");
     let said = error.to_string();
     assert!(
         said.starts_with("`lud`: error: launch 4 failed: "),

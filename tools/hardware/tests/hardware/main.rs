@@ -13,7 +13,7 @@ use warpweave_hardware::driver::DriverError;
 
 #[test]
 fn without_a_driver_it_says_so() {
-    match Cuda::open() {
+    match Cuda::open(None) {
         Err(DriverError::NoDriver) => {
             let said = DriverError::NoDriver.to_string();
             assert!(said.contains("no CUDA driver on this machine"), "{said}");

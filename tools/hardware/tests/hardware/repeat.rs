@@ -45,7 +45,10 @@ fn a_program_is_repeated_as_often_and_as_long_as_asked() {
         let found = repeated(&mut Double::new(), &wanted(seconds, at_least, 1));
         assert!(found.passed() && !found.once);
         assert!(
-            found.nanoseconds.iter().all(|time| *time == run),
+            found
+                .nanoseconds
+                .iter()
+                .all(|time| (time - run).abs() < 0.5),
             "{found:?}"
         );
         found.nanoseconds.len()
@@ -179,7 +182,7 @@ fn a_measurement_has_energy_of_a_run_conditions_and_marks() {
     let good = measure(1.0, 1);
     assert!(good.marks.is_empty(), "{:?}", good.marks);
     let [least, median, most] = good.milliseconds();
-    assert!(least == median && median == most && least > 0.0);
+    assert!(most - least < 1e-9 && (least..=most).contains(&median) && least > 0.0);
     let joules = 5e9 * median / 1e3;
     let near = |found: Option<f64>, expected: f64| {
         let found = found.unwrap();

@@ -1,4 +1,4 @@
-//! Measurement sets on the double.
+//! Measurement sets on the double, with small workloads and the shipped set.
 
 use std::path::{Path, PathBuf};
 
