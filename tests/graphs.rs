@@ -12,14 +12,8 @@ use crate::optional_tool;
 #[test]
 fn experiments_of_the_study_can_be_planned() {
     let folder = scenarios().join("experiments/graphs");
-    for name in [
-        "reduced",
-        "gim_bfs",
-        "gim_sssp",
-        "gim_clr",
-        "gim_optimised",
-        "gim_rule",
-    ] {
+    // Plans of the others take longer, as they draw their graphs.
+    for name in ["reduced", "reduced_rule"] {
         let file = folder.join(format!("{name}.ron")).display().to_string();
         let planned = Bench::new().warpweave(&["experiment", &file, "--check"]);
         assert_eq!(planned.code, 0, "{name}: {}", planned.err);
