@@ -26,6 +26,7 @@ mod errors;
 mod experiment;
 mod full_disk;
 mod fuzz;
+mod h200;
 mod harness;
 mod killed;
 mod laser;
