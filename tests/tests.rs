@@ -28,6 +28,7 @@ mod experiment;
 mod full_disk;
 mod fuzz;
 mod graphs;
+mod h200;
 mod harness;
 mod killed;
 mod laser;

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::builder::PossibleValuesParser;
 use serde_json::json;
 use warpweave_files::Budget;
 use warpweave_framework::Registry;
 use warpweave_params::Diagnostic;
-use warpweave_probe::{Bench, Figure, ProbeError, probe as measure};
+use warpweave_probe::{Bench, Figure, ProbeError, QUANTITIES, Selection, probe as measure};
 use warpweave_systems::report::CsvTable;
 use warpweave_trace::TraceError;
 
@@ -26,6 +27,9 @@ pub(crate) struct Arguments {
     /// all data.
     #[arg(long, value_name = "SIZE", default_value = "64 MiB", value_parser = memory::size())]
     largest: u64,
+    /// Quantity to measure, such as `load latency`; may be repeated. All if absent.
+    #[arg(long, value_name = "QUANTITY", value_parser = PossibleValuesParser::new(QUANTITIES))]
+    only: Vec<String>,
     /// Output format of the figures on standard output.
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     format: ReportFormat,
@@ -52,7 +56,11 @@ pub(crate) fn probe(
     }
     let mut figures = Vec::new();
     let mut printed = Ok(());
-    measure(&bench, arguments.largest, &mut |figure| {
+    let selection = Selection {
+        largest_bytes: arguments.largest,
+        only: &arguments.only,
+    };
+    measure(&bench, selection, &mut |figure| {
         if arguments.format == ReportFormat::Text && printed.is_ok() {
             printed = to_stdout(&line(&figure));
         }

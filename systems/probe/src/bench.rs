@@ -85,7 +85,9 @@ impl<'a> Bench<'a> {
             units: 0,
         };
         let machine = bench.machine(&nothing)?;
-        let reports = |s: &InstanceStatistics| s.playing(roles::WORK_GROUPS).next().is_some();
+        // The dispatcher counts work-groups, units count instructions.
+        let unit = roles::WAVEFRONT_INSTRUCTIONS;
+        let reports = |s: &InstanceStatistics| s.playing(unit).next().is_some();
         let statistics = machine.statistics();
         bench.units = statistics.iter().filter(|s| reports(s)).count().max(1) as u32;
         Ok(bench)
@@ -94,6 +96,12 @@ impl<'a> Bench<'a> {
     /// Returns the number of compute units.
     pub fn units(&self) -> u32 {
         self.units
+    }
+
+    /// Returns how often wavefronts of all units repeat what they do, `least` times at least. On
+    /// large machines their work outlasts the dispatch of their work-groups.
+    pub(crate) fn repeats(&self, least: u64) -> u64 {
+        least.max(2 * u64::from(self.units))
     }
 
     /// Returns the problems of the machine that do not prevent its use.

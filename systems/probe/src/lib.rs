@@ -15,4 +15,4 @@ mod figures;
 mod programs;
 
 pub use self::bench::{Bench, ProbeError};
-pub use self::figures::{Figure, probe};
+pub use self::figures::{Figure, QUANTITIES, Selection, probe};

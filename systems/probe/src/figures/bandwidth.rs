@@ -1,6 +1,6 @@
 //! Bandwidths: loads and stores of all units at a time.
 
-use super::{Figure, Of, bytes, footprints, is_main_memory};
+use super::{Figure, Of, Selection, bytes, footprints, is_main_memory};
 use crate::bench::{Bench, ProbeError};
 use crate::programs::{Grid, LINE, Step, kernel};
 
@@ -21,8 +21,7 @@ pub(super) fn everywhere(bench: &Bench<'_>) -> Grid {
     }
 }
 
-/// Measures loads by footprint. Every work-group loads all lines of a small one. Past the first
-/// level, of footprints of any size, all wavefronts share the lines out.
+/// Measures loads by footprint; every work-group loads all lines of a small one.
 pub(super) fn reads(
     bench: &Bench<'_>,
     largest_bytes: u64,
@@ -31,7 +30,8 @@ pub(super) fn reads(
     let grid = everywhere(bench);
     for footprint in footprints(largest_bytes.min(OF_A_UNIT)).skip(1).step_by(2) {
         let lines = footprint / LINE;
-        let accesses = ACCESSES.max(lines / u64::from(grid.wavefronts));
+        let accesses = bench.repeats(ACCESSES);
+        let accesses = accesses.max(lines / u64::from(grid.wavefronts));
         let pair = bench.pair(accesses, |ledger, accesses| {
             let stream = |wavefront: u64| {
                 // Work-groups begin at different lines, and their wavefronts next to each other.
@@ -48,9 +48,19 @@ pub(super) fn reads(
         };
         see(of.figure(pair, |pair| moved(grid, accesses) / pair.cycles())?);
     }
+    Ok(())
+}
+
+/// Measures loads that bypass the first level, by footprint; all wavefronts share the lines out.
+pub(super) fn reads_past(
+    bench: &Bench<'_>,
+    largest_bytes: u64,
+    see: &mut dyn FnMut(Figure),
+) -> Result<(), ProbeError> {
+    let grid = everywhere(bench);
     for footprint in footprints(largest_bytes).skip(1).step_by(2) {
         let lines = footprint / LINE;
-        let accesses = ACCESSES.max(lines.div_ceil(grid.all()));
+        let accesses = bench.repeats(ACCESSES).max(lines.div_ceil(grid.all()));
         let pair = bench.pair(accesses, |ledger, accesses| {
             let stream = |wavefront: u64| {
                 let line = move |n| (wavefront + n * grid.stride()) % lines;
@@ -78,7 +88,11 @@ fn moved(grid: Grid, accesses: u64) -> f64 {
 }
 
 /// Measures loads and stores of lines that are touched once.
-pub(super) fn memory(bench: &Bench<'_>, see: &mut dyn FnMut(Figure)) -> Result<(), ProbeError> {
+pub(super) fn memory(
+    bench: &Bench<'_>,
+    selection: Selection<'_>,
+    see: &mut dyn FnMut(Figure),
+) -> Result<(), ProbeError> {
     type Access = fn(u64) -> Step;
     let grid = everywhere(bench);
     let clock = bench.clock_hz()?;
@@ -86,8 +100,9 @@ pub(super) fn memory(bench: &Bench<'_>, see: &mut dyn FnMut(Figure)) -> Result<(
         ("read bandwidth", Step::Load),
         ("write bandwidth", Step::Store),
     ];
-    for (quantity, access) in kinds {
-        let pair = bench.pair(ACCESSES, |ledger, accesses| {
+    for (quantity, access) in kinds.into_iter().filter(|kind| selection.has(kind.0)) {
+        let each = bench.repeats(ACCESSES);
+        let pair = bench.pair(each, |ledger, accesses| {
             let stream = |wavefront: u64| {
                 let line = move |n| FRESH / LINE + n * grid.stride() + wavefront;
                 (0..accesses).map(move |n| access(line(n) * LINE))
@@ -99,7 +114,7 @@ pub(super) fn memory(bench: &Bench<'_>, see: &mut dyn FnMut(Figure)) -> Result<(
             at: "untouched lines",
             unit: "bytes a cycle",
         };
-        let figure = of.figure(pair, |pair| moved(grid, ACCESSES) / pair.cycles())?;
+        let figure = of.figure(pair, |pair| moved(grid, each) / pair.cycles())?;
         let in_seconds = Figure {
             value: figure.value.map(|value| value * clock / 1e9),
             unit: "GB/s",

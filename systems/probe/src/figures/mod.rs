@@ -21,25 +21,76 @@ pub struct Figure {
     pub note: String,
 }
 
-/// Measures a machine. Footprints grow to `largest_bytes`, or until main memory supplies all data.
-/// Each figure is passed to `see` when it is known.
+/// Quantities that can be measured.
+pub const QUANTITIES: [&str; 11] = [
+    "launch",
+    "dispatch",
+    "barrier",
+    "instruction latency",
+    "instruction rate",
+    "local memory latency",
+    "load latency",
+    "atomic latency",
+    "read bandwidth",
+    "read bandwidth past the first level",
+    "write bandwidth",
+];
+
+/// Selection of the figures to measure.
+#[derive(Clone, Copy, Debug)]
+pub struct Selection<'a> {
+    /// Largest footprint of loads in bytes.
+    pub largest_bytes: u64,
+    /// Quantities to measure, of [`QUANTITIES`]; all if there are none.
+    pub only: &'a [String],
+}
+
+impl Selection<'_> {
+    /// True if this quantity is to be measured.
+    fn has(&self, quantity: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|only| only == quantity)
+    }
+}
+
+/// Measures a machine. Footprints grow to the largest selected one, or until main memory supplies
+/// all data. Each figure is passed to `see` when it is known.
 ///
 /// # Errors
 /// Returns an error if the machine cannot be built. A program that the machine cannot run gives a
 /// figure without a value.
 pub fn probe(
     bench: &Bench<'_>,
-    largest_bytes: u64,
+    selection: Selection<'_>,
     see: &mut dyn FnMut(Figure),
 ) -> Result<(), ProbeError> {
-    rates::launches(bench, see)?;
-    rates::arithmetic(bench, see)?;
-    latency::local_memory(bench, see)?;
-    latency::loads(bench, largest_bytes, see)?;
-    latency::memory(bench, see)?;
-    latency::atomics(bench, see)?;
-    bandwidth::reads(bench, largest_bytes, see)?;
-    bandwidth::memory(bench, see)
+    let largest_bytes = selection.largest_bytes;
+    if selection.has("launch") {
+        rates::launches(bench, see)?;
+    }
+    if selection.has("dispatch") {
+        rates::dispatch(bench, see)?;
+    }
+    if selection.has("barrier") {
+        rates::barriers(bench, see)?;
+    }
+    rates::arithmetic(bench, selection, see)?;
+    if selection.has("local memory latency") {
+        latency::local_memory(bench, see)?;
+    }
+    if selection.has("load latency") {
+        latency::loads(bench, largest_bytes, see)?;
+        latency::memory(bench, see)?;
+    }
+    if selection.has("atomic latency") {
+        latency::atomics(bench, see)?;
+    }
+    if selection.has("read bandwidth") {
+        bandwidth::reads(bench, largest_bytes, see)?;
+    }
+    if selection.has("read bandwidth past the first level") {
+        bandwidth::reads_past(bench, largest_bytes, see)?;
+    }
+    bandwidth::memory(bench, selection, see)
 }
 
 /// Condition and unit of a figure.
