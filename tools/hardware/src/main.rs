@@ -161,6 +161,14 @@ fn run(
         properties.name,
         ran.rounds
     );
+    for (name, graph) in program.graphs() {
+        println!(
+            "  graph `{name}`: {} vertices, {} arcs, hash {:016x}",
+            graph.vertices(),
+            graph.arcs(),
+            graph.hash()
+        );
+    }
     let mut good = true;
     for check in &ran.checks {
         let word = if check.passed { "as" } else { "not as" };
