@@ -130,7 +130,7 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(problem) => {
-            eprintln!("error: {problem}");
+            eprintln!("error: {}", live::without_severity(&problem));
             ExitCode::from(2)
         }
     }
@@ -251,8 +251,8 @@ fn repeat(
     if power.is_some() {
         write(power.as_deref(), &table::samples(device, &meter.samples()))?;
     }
-    let text =
-        table::measurements_head(device, &this_program()) + &table::measurement(labels, &measured);
+    let text = table::measurements_head(device, &this_program(), &meter.sampled())
+        + &table::measurement(labels, &measured);
     write(csv.as_deref(), &text)?;
     Ok(measured.repeated.passed())
 }
