@@ -6,6 +6,7 @@ use std::path::Path;
 use warpweave_files::Output;
 
 use crate::driver::Driver;
+use crate::live::without_severity;
 use crate::measure::Meter;
 use crate::micro::{self, Effort};
 use crate::set::{Block, MeasurementSet, Step};
@@ -50,7 +51,11 @@ impl Campaign<'_> {
     /// Returns an error if a table cannot be written, or if the micro-benchmarks fail.
     pub fn run(&mut self, driver: &mut dyn Driver, meter: &mut Meter) -> Result<Outcome, String> {
         let mut tables = Tables {
-            measurements: table::measurements_head(driver.properties(), self.measured_by),
+            measurements: table::measurements_head(
+                driver.properties(),
+                self.measured_by,
+                &meter.sampled(),
+            ),
             launches: table::timed_launches_head(driver.properties()),
         };
         let mut outcome = Outcome::default();
@@ -133,6 +138,7 @@ impl Campaign<'_> {
             graph,
             ..
         } = labels;
+        let problem = without_severity(problem);
         let text = format!("{graph}, {algorithm} {strategy}: failed: {problem}");
         for line in text.lines() {
             let _ = writeln!(tables.measurements, "# {line}");

@@ -10,7 +10,7 @@ use crate::session::{Session, TimedLaunch};
 
 /// Reason why a program did not run on a device.
 #[derive(Debug, thiserror::Error)]
-#[error("`{program}`{stage}: {problem}")]
+#[error("`{program}`{stage}: {}", without_severity(&.problem.to_string()))]
 pub struct RunError {
     /// Name of the program that failed.
     pub program: String,
@@ -18,6 +18,11 @@ pub struct RunError {
     pub stage: String,
     /// Problem of the program or of the device.
     pub problem: Box<Problem>,
+}
+
+/// Returns a diagnostic's text without the word `error` before it, for messages with their own.
+pub fn without_severity(text: &str) -> &str {
+    text.strip_prefix("error: ").unwrap_or(text)
 }
 
 /// Problem of a program or of its device.

@@ -130,7 +130,7 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(problem) => {
-            eprintln!("error: {problem}");
+            eprintln!("error: {}", live::without_severity(&problem));
             ExitCode::from(2)
         }
     }
@@ -161,6 +161,14 @@ fn run(
         properties.name,
         ran.rounds
     );
+    for (name, graph) in program.graphs() {
+        println!(
+            "  graph `{name}`: {} vertices, {} arcs, hash {:016x}",
+            graph.vertices(),
+            graph.arcs(),
+            graph.hash()
+        );
+    }
     let mut good = true;
     for check in &ran.checks {
         let word = if check.passed { "as" } else { "not as" };
@@ -243,8 +251,8 @@ fn repeat(
     if power.is_some() {
         write(power.as_deref(), &table::samples(device, &meter.samples()))?;
     }
-    let text =
-        table::measurements_head(device, &this_program()) + &table::measurement(labels, &measured);
+    let text = table::measurements_head(device, &this_program(), &meter.sampled())
+        + &table::measurement(labels, &measured);
     write(csv.as_deref(), &text)?;
     Ok(measured.repeated.passed())
 }

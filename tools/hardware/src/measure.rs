@@ -81,6 +81,18 @@ impl Meter {
         sampler.map_or_else(Samples::default, |it| it.samples_until(window.to))
     }
 
+    /// Returns the names of the quantities that the device tells, or `nothing`.
+    pub fn sampled(&self) -> String {
+        let now = self.clock.seconds();
+        let samples = self.samples_of(Window { from: now, to: now });
+        let reading = samples.all().last().map(|sample| sample.reading);
+        let told = reading.map_or_else(Vec::new, |reading| reading.known());
+        if told.is_empty() {
+            return "nothing".to_owned();
+        }
+        told.join(" ")
+    }
+
     pub fn samples(&self) -> Samples {
         let now = self.clock.seconds();
         self.samples_of(Window { from: now, to: now })

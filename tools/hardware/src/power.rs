@@ -57,6 +57,21 @@ pub struct Reading {
 }
 
 impl Reading {
+    /// Returns the names of the quantities that are known.
+    pub fn known(&self) -> Vec<&'static str> {
+        let all = [
+            ("watts", self.watts.is_some()),
+            ("instant_watts", self.instant_watts.is_some()),
+            ("millijoules", self.millijoules.is_some()),
+            ("unit_mhz", self.unit_mhz.is_some()),
+            ("memory_mhz", self.memory_mhz.is_some()),
+            ("celsius", self.celsius.is_some()),
+            ("throttling", self.throttling.is_some()),
+        ];
+        let known = all.into_iter().filter(|(_, is_known)| *is_known);
+        known.map(|(name, _)| name).collect()
+    }
+
     /// Returns the power to integrate: without averaging, if the device tells it.
     fn power(&self) -> Option<f64> {
         self.instant_watts.or(self.watts)

@@ -45,19 +45,17 @@ impl Loaded {
         let mut size = None;
         let mut values = BTreeMap::new();
         for text in sets {
-            match override_of(text)? {
-                (name, value) if name == "size" => {
-                    size = Some(Placed::at(spelled(&value)?, &value.span));
-                }
-                (name, value) => {
-                    if let Some(name) = name.strip_prefix("workload.") {
-                        values.insert(name.to_owned(), value);
-                    } else {
-                        let message = format!("a workload file has no `{name}`");
-                        let hint = "set `workload.NAME=VALUE` or `size=NAME`; other values are those of a scenario";
-                        return Err(Diagnostic::error(message).at(&value.span).hint(hint).into());
-                    }
-                }
+            let (name, value) = override_of(text)?;
+            if name.value == "size" {
+                size = Some(Placed::at(spelled(&value)?, &value.span));
+            } else if let Some(parameter) = name.value.strip_prefix("workload.") {
+                // Messages about the parameter point to its name.
+                let place = name.place.clone().unwrap_or_else(|| value.span.clone());
+                values.insert(parameter.to_owned(), Node::new(value.kind, place));
+            } else {
+                let message = format!("a workload file has no `{}`", name.value);
+                let hint = "set `workload.NAME=VALUE` or `size=NAME`; other values are those of a scenario";
+                return Err(name.error(message).hint(hint).into());
             }
         }
         workload(&source, path, size.as_ref(), &values).map(|it| Self::Workload(Box::new(it)))
@@ -97,12 +95,10 @@ pub(crate) fn workload(
 }
 
 /// Parses `NAME=VALUE`; the first equals sign separates the two.
-fn override_of(text: &str) -> Result<(String, Node), Diagnostics> {
+fn override_of(text: &str) -> Result<(Name, Node), Diagnostics> {
     let source = Source::new(format!("--set {text}"), text);
-    let Some((name, _)) = text
-        .split_once('=')
-        .filter(|(name, _)| !name.trim().is_empty())
-    else {
+    let name = text.split_once('=').map(|(name, _)| name);
+    let Some(name) = name.filter(|name| !name.trim().is_empty()) else {
         let place = source.span(0, text.len());
         return Err(Diagnostic::error("an override is `path=value`")
             .at(&place)
@@ -110,7 +106,8 @@ fn override_of(text: &str) -> Result<(String, Node), Diagnostics> {
             .into());
     };
     let value = parse_from(&source, name.len() + 1)?;
-    Ok((name.trim().to_owned(), value))
+    let place = source.span(0, name.len());
+    Ok((Placed::at(name.trim().to_owned(), &place), value))
 }
 
 /// Returns a name that is written with or without quotes.

@@ -71,10 +71,11 @@ fn line<T: AsRef<[u8]>>(cells: impl IntoIterator<Item = T>) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Returns the lines above a table of measurements: the device and this program, and the columns.
-pub fn measurements_head(device: &Properties, program: &str) -> String {
+/// Returns the lines above a table of measurements: the device, this program, the columns of
+/// [`samples`] that the device fills, and the columns.
+pub fn measurements_head(device: &Properties, program: &str, sampled: &str) -> String {
     format!(
-        "{}# measured by: {program}\n{}",
+        "{}# measured by: {program}\n# sampled: {sampled}\n{}",
         head(device),
         line(MEASUREMENT_COLUMNS)
     )

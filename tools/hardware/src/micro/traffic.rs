@@ -22,6 +22,16 @@ const PASSES_MOST: u32 = 1 << 20;
 /// Bounds of a bandwidth in bytes per cycle and unit.
 const BANDWIDTH: (f64, f64) = (1e-3, 256.0);
 
+const HOST_COPY: Quantity = Quantity {
+    measure: "bandwidth",
+    unit: "GB/s",
+    least: 1e-3,
+    most: 1e3,
+};
+
+/// Size of a copy between host and device, in bytes.
+const HOST_COPY_BYTES: u64 = 64 << 20;
+
 const LAUNCH: Quantity = Quantity {
     measure: "launch",
     unit: "microseconds",
@@ -138,7 +148,28 @@ pub(super) fn measure(bench: &mut Bench<'_>) -> Result<(), DriverError> {
             bytes *= 2;
         }
     }
+    host_copies(bench)?;
     launches(bench)
+}
+
+/// Measures copies between the device and ordinary memory of the host.
+fn host_copies(bench: &mut Bench<'_>) -> Result<(), DriverError> {
+    let bytes = data_bytes(bench.driver.properties().l2_bytes).min(HOST_COPY_BYTES);
+    let mut memory = vec![1; bytes as usize];
+    let (mut to_device, mut to_host) = (Vec::new(), Vec::new());
+    for _ in 0..bench.effort.samples {
+        let begin = bench.driver.mark()?;
+        bench.driver.write(bench.data, &memory)?;
+        let middle = bench.driver.mark()?;
+        bench.driver.read(bench.data, &mut memory)?;
+        let end = bench.driver.mark()?;
+        to_device.push(bytes as f64 / bench.driver.between(begin, middle)?);
+        to_host.push(bytes as f64 / bench.driver.between(middle, end)?);
+        bench.driver.forget_marks();
+    }
+    bench.add(HOST_COPY, "copies from the host", bytes, to_device);
+    bench.add(HOST_COPY, "copies to the host", bytes, to_host);
+    Ok(())
 }
 
 /// Measures a kernel over as many passes as take long enough.

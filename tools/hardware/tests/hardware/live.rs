@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use warpweave_files::{Budget, Ledger};
 use warpweave_hardware::compare;
 use warpweave_hardware::live::{self, Problem};
 use warpweave_hardware::program::Loaded;
 use warpweave_hardware::table;
 use warpweave_inputs::ElementType;
+use warpweave_params::Files;
 use warpweave_systems::host_program::{
     Argument, Command, Commands, Contents, EmulationSpec, Executed, HostProgram,
     Launch as HostLaunch,
@@ -135,10 +137,7 @@ fn a_launch_that_the_device_refuses_is_named_with_its_program_and_place() {
     let error = live::run(loaded.program(), &mut double).unwrap_err();
     assert!(matches!(*error.problem, Problem::Host(_)), "{error:?}");
     let said = error.to_string();
-    assert!(
-        said.starts_with("`lud`: error: launch 4 failed: "),
-        "{said}"
-    );
+    assert!(said.starts_with("`lud`: launch 4 failed: "), "{said}");
     assert!(
         said.contains("CUDA_ERROR_LAUNCH_FAILED") && said.contains("lud.ron:"),
         "{said}"
@@ -327,4 +326,27 @@ fn the_table_of_launches_says_what_was_measured_on_what() {
     assert_eq!(cells.len(), 7);
     assert!(number(5) > 0.0);
     assert!((number(6) - 1.5 * number(5)).abs() < 1.0, "{}", lines[5]);
+}
+
+/// Only the host's copies are charged, as the device has memory of its own.
+#[test]
+fn a_program_too_large_to_emulate_runs_on_the_device() {
+    let words = 1_u32 << 16;
+    let program = |budget: u64| {
+        let ledger = Ledger::new(&Budget::of(budget));
+        HostProgram::builder("large")
+            .reading(Files::of("").charged_to(&ledger))
+            .module("table.ptx", TABLE)
+            .buffer("data", Contents::zero(ElementType::U32, words))
+            .commands(Commands::new().copy_to_device("data").copy_to_host("data"))
+            .build()
+            .unwrap()
+    };
+    let bytes = u64::from(words) * 4;
+    let small = program(bytes * 3 + 4096);
+    let refused = small.execute(&EmulationSpec::default()).unwrap_err();
+    assert!(refused.is_over_budget(), "{refused}");
+    let ran = live::run(&small, &mut Double::new()).unwrap();
+    assert_eq!(ran.outputs["data"].len(), words as usize);
+    assert!(live::run(&program(bytes * 2), &mut Double::new()).is_err());
 }

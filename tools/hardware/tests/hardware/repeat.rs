@@ -210,18 +210,19 @@ fn a_measurement_has_energy_of_a_run_conditions_and_marks() {
         graph: "grid",
         pass: 1,
     };
-    let table = table::measurements_head(&device, "warpweave-hardware 0.1.0")
+    let table = table::measurements_head(&device, "warpweave-hardware 0.1.0", "watts")
         + &table::measurement(labels, &doubtful);
     let rows: Vec<&str> = table.lines().collect();
     assert_eq!(rows[3], "# measured by: warpweave-hardware 0.1.0");
-    assert_eq!(rows[4], MEASUREMENT_COLUMNS.join(","));
+    assert_eq!(rows[4], "# sampled: watts");
+    assert_eq!(rows[5], MEASUREMENT_COLUMNS.join(","));
     let start = format!(
         "BFS,\"levels, plain\",grid,1,bfs,81,288,{:016x},{},{},3,",
         graph.hash, doubtful.repeated.rounds, doubtful.repeated.launches
     );
-    assert!(rows[5].starts_with(&start), "{}", rows[5]);
-    assert!(rows[5].contains(",1900,,50,"), "{}", rows[5]);
-    assert!(rows[5].ends_with(&doubtful.marks.join("; ")), "{}", rows[5]);
+    assert!(rows[6].starts_with(&start), "{}", rows[6]);
+    assert!(rows[6].contains(",1900,,50,"), "{}", rows[6]);
+    assert!(rows[6].ends_with(&doubtful.marks.join("; ")), "{}", rows[6]);
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn a_set_is_measured_step_by_step_with_all_its_tables() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("small.ron");
     let set = r#"MeasurementSet(
-        idle_seconds: 0.02, passes: 2,
+        idle_seconds: 0.02, passes: 2, micro: true,
         steps: [
             Step(algorithm: "BFS", strategy: "levels", workload: "WORK/bfs.ron",
                  seconds: 0.0, at_least: 2, launches: true),
@@ -113,6 +113,7 @@ fn a_set_is_measured_step_by_step_with_all_its_tables() {
     let of = |row: &String| row.split(',').nth(9).unwrap().parse::<usize>().unwrap();
     assert_eq!(launches.len(), 2 * (of(&all[0]) + of(&all[6])));
     assert!(launches[0].starts_with("BFS,levels,grid,0,0,bfs_level,1x1x1,256x1x1,0,"));
+    assert!(rows(folder.path(), "micro.csv").len() > 100);
     let power = rows(folder.path(), "power.csv");
     assert!(
         power.len() >= 2 && power[0].ends_with(",100.000,,,,,,"),
@@ -121,9 +122,10 @@ fn a_set_is_measured_step_by_step_with_all_its_tables() {
     );
     let text = std::fs::read_to_string(folder.path().join("measurements.csv")).unwrap();
     assert!(
-        text.contains("# grid, BFS no size: failed: error: "),
+        text.contains("# grid, BFS no size: failed: the workload has no "),
         "{text}"
     );
+    assert!(text.contains("\n# sampled: watts\n"), "{text}");
     assert!(
         said.contains(&"grid: idle power 100.0 W".to_owned()),
         "{said:#?}"
