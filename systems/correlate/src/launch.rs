@@ -25,6 +25,8 @@ pub struct OwnLaunch {
     pub(crate) block: [u32; 3],
     pub(crate) wavefront_instructions: u64,
     pub(crate) thread_instructions: u64,
+    /// Registers that the program needs per thread; older reports do not have them.
+    pub(crate) registers: Option<u32>,
     pub(crate) counted: Counted,
 }
 

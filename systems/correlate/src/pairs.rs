@@ -132,6 +132,7 @@ mod tests {
             block: [32, 1, 1],
             wavefront_instructions: 0,
             thread_instructions: 0,
+            registers: None,
             counted: Counted::Traced(Traffic::default()),
         });
         OwnRun {
