@@ -47,7 +47,7 @@ pub struct Correlation {
 /// Values of a launch that both sides have.
 pub(crate) struct Compared {
     pub(crate) kernel: String,
-    /// Identifier in the profile.
+    /// Identifier that the profile gives the launch.
     pub(crate) id: u64,
     /// Position of the run, and number of the launch in it.
     pub(crate) own: (usize, u32),

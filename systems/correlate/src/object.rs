@@ -1,4 +1,4 @@
-//! Comparison as a JSON object.
+//! Comparison as one JSON object for other programs.
 
 use serde_json::{Map, Value, json};
 use warpweave_params::printable_json;

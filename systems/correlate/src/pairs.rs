@@ -19,7 +19,7 @@ pub enum MatchBy {
 /// Positions of two launches that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pair {
-    /// Position in the profile's launches.
+    /// Position among the launches of the profile.
     pub(crate) theirs: usize,
     /// Position of the run, and in its launches.
     pub(crate) ours: (usize, usize),

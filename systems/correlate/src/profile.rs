@@ -44,7 +44,7 @@ pub struct Profile {
     metrics: Vec<String>,
 }
 
-/// One launch of a profile.
+/// One launch of a profile, with the values of its metrics.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ProfiledLaunch {
     /// Number of the launch within its process.
@@ -155,7 +155,7 @@ struct Reading<'a> {
     tables: u32,
 }
 
-/// Columns of one table.
+/// Columns of one table, and which of them are read.
 struct Table {
     columns: Vec<String>,
     id: usize,

@@ -42,7 +42,7 @@ impl Quantity {
     }
 }
 
-/// Factor from bytes to sectors.
+/// Factor by which a number of bytes becomes sectors.
 const PER_BYTE: f64 = 1.0 / SECTOR_BYTES as f64;
 
 /// Positions of those quantities that others than the tables use.

@@ -1,4 +1,4 @@
-//! Comparison as comma-separated values.
+//! Comparison as a table of comma-separated values.
 
 use warpweave_systems::report::CsvTable;
 
