@@ -172,7 +172,7 @@ fn read(file: &Path, ledger: &Ledger) -> Result<String, Failure> {
     let text = text.and_then(|input| input.read_text(ledger));
     text.map_err(|error| match error {
         ReadError::OverBudget(error) => Diagnostic::from(error).into(),
-        error => Failure::InputText(format!(
+        error @ ReadError::Io(_) => Failure::InputText(format!(
             "cannot read {}: {error}\nhint: name the output of `ncu --csv`, then a results folder, \
              a report.json, a scenario or a trace",
             file.display()
