@@ -339,11 +339,7 @@ mod tests {
             let lines = lines.map(|line| format!("<line {line}"));
             lines
                 .flat_map(|line| {
-                    attributes(
-                        &line[..line.find("></line>").unwrap() + 1],
-                        "line",
-                        attribute,
-                    )
+                    attributes(&line[..=line.find("></line>").unwrap()], "line", attribute)
                 })
                 .collect()
         };
