@@ -249,7 +249,7 @@ fn mistakes_are_refused_with_their_places() {
             "columns: ID, Kernel Name",
         ),
         (&["good.csv", "mine.json", "--only", "k"], "size=S"),
-        (&["good.csv", "mine.json", "--floor", "-1"], "--floor"),
+        (&["good.csv", "mine.json", "--floor=-1"], "--floor"),
     ] {
         let ended = correlate(&bench, arguments);
         assert_eq!(ended.code, 2, "{arguments:?}: {}", ended.out);

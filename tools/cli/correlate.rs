@@ -36,13 +36,13 @@ pub(crate) struct Arguments {
     /// Pattern of our compute units, such as `cluster[*].cu[*]`.
     #[arg(long, value_name = "PATTERN")]
     units: Option<String>,
-    /// Pattern of our first-level caches.
+    /// Pattern of our first-level caches, such as `unit[*].l1`.
     #[arg(long, value_name = "PATTERN")]
     l1: Option<String>,
-    /// Pattern of our second-level caches.
+    /// Pattern of our second-level caches, such as `l2[*]`.
     #[arg(long, value_name = "PATTERN")]
     l2: Option<String>,
-    /// Pattern of our memory controllers.
+    /// Pattern of our memory controllers, such as `dram[*]`.
     #[arg(long, value_name = "PATTERN")]
     dram: Option<String>,
     /// Override a value of the scenarios, `path=value`; may be repeated.
@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
 /// Output format of a comparison with a profile.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Form {
-    /// Human-readable page of text tables.
+    /// Human-readable page with tables of figures and kernels.
     Text,
     /// Table with a row for each value of a launch, kernel or figure.
     Csv,
@@ -172,7 +172,7 @@ fn read(file: &Path, ledger: &Ledger) -> Result<String, Failure> {
     let text = text.and_then(|input| input.read_text(ledger));
     text.map_err(|error| match error {
         ReadError::OverBudget(error) => Diagnostic::from(error).into(),
-        error => Failure::InputText(format!(
+        error @ ReadError::Io(_) => Failure::InputText(format!(
             "cannot read {}: {error}\nhint: name the output of `ncu --csv`, then a results folder, \
              a report.json, a scenario or a trace",
             file.display()

@@ -10,7 +10,6 @@ use warpweave_params::{Diagnostic, Source};
 pub(crate) struct Line<'a> {
     /// Name of the file as given by the user.
     pub(crate) file: &'a str,
-    /// Line number, counted from one.
     pub(crate) number: usize,
     pub(crate) text: &'a str,
 }

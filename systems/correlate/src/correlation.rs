@@ -47,7 +47,7 @@ pub struct Correlation {
 /// Values of a launch that both sides have.
 pub(crate) struct Compared {
     pub(crate) kernel: String,
-    /// Identifier in the profile.
+    /// Identifier that the profile gives the launch.
     pub(crate) id: u64,
     /// Position of the run, and number of the launch in it.
     pub(crate) own: (usize, u32),
@@ -222,11 +222,12 @@ fn missing(launches: &[Compared]) -> Vec<Missing> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use warpweave_files::Budget;
+pub(crate) mod example {
+    use warpweave_files::{Budget, Ledger};
 
-    use super::*;
-    use crate::launch::{Counted, OwnLaunch, Places};
+    use crate::correlation::{Correlation, Rules};
+    use crate::launch::{Counted, OwnLaunch, OwnRun, Places};
+    use crate::profile::Profile;
     use crate::traffic::Traffic;
 
     /// Compares three launches of two kernels; those of `scale` differ in their sectors.
@@ -249,6 +250,7 @@ smsp__average_warps_issue_stalled_wait_per_issue_active.ratio
             block: [32, 1, 1],
             wavefront_instructions: 10 * u64::from(groups),
             thread_instructions: 320,
+            registers: None,
             counted: Counted::Timed {
                 cycles: Ok(cycles),
                 sums: Err("the run was not measured"),
@@ -262,11 +264,11 @@ smsp__average_warps_issue_stalled_wait_per_issue_active.ratio
         };
         let traffic = Traffic {
             load_sectors: 5,
-            registers: 12,
             ..Traffic::default()
         };
         let mut traced = launch(0, "sum", 1, 0);
         traced.counted = Counted::Traced(traffic);
+        traced.registers = Some(12);
         let traced = OwnRun {
             name: "traced".to_owned(),
             launches: vec![traced],
@@ -279,6 +281,14 @@ smsp__average_warps_issue_stalled_wait_per_issue_active.ratio
         };
         Correlation::of(&profile, &[timed, traced], rules, &ledger).unwrap()
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use warpweave_files::Budget;
+
+    use super::example::example;
+    use super::*;
 
     #[test]
     fn kernels_have_means_of_launches_that_both_sides_have() {

@@ -21,7 +21,7 @@ const NAMES: f64 = 190.0;
 /// Largest ratio that a bar can show, and the inverse of the smallest.
 const RATIO_MAX: f64 = 4.0;
 
-/// Logarithmic axis over a square.
+/// Logarithmic axis along one side of a square.
 struct Axis {
     low: f64,
     high: f64,
@@ -155,7 +155,7 @@ pub(crate) fn roofline(
     Some(plot.draw("roofline", names.map(str::to_owned), marks))
 }
 
-/// Square with two logarithmic axes.
+/// Square with a logarithmic axis along two of its sides.
 struct Plot<'a> {
     x: &'a Axis,
     y: &'a Axis,
@@ -339,11 +339,7 @@ mod tests {
             let lines = lines.map(|line| format!("<line {line}"));
             lines
                 .flat_map(|line| {
-                    attributes(
-                        &line[..line.find("></line>").unwrap() + 1],
-                        "line",
-                        attribute,
-                    )
+                    attributes(&line[..=line.find("></line>").unwrap()], "line", attribute)
                 })
                 .collect()
         };

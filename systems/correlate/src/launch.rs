@@ -25,20 +25,22 @@ pub struct OwnLaunch {
     pub(crate) block: [u32; 3],
     pub(crate) wavefront_instructions: u64,
     pub(crate) thread_instructions: u64,
+    /// Registers that the program needs per thread; older reports do not have them.
+    pub(crate) registers: Option<u32>,
     pub(crate) counted: Counted,
 }
 
-/// Further values of a launch.
+/// Values of a launch that depend on how it was run.
 #[derive(Clone, Debug)]
 pub(crate) enum Counted {
-    /// The launch was simulated.
+    /// Values of a launch that was simulated on a machine.
     Timed {
         /// Core cycles of the launch, or the reason that there are none.
         cycles: Result<u64, &'static str>,
         /// Statistics while the launch ran, or the reason that there are none.
         sums: Result<Sums, &'static str>,
     },
-    /// The launch was emulated only.
+    /// Accesses of a launch that was only emulated.
     Traced(Traffic),
 }
 

@@ -51,7 +51,16 @@ fn mangled(rest: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn any_name_has_a_base_within_it(name in "(_Z|_ZN|)[0-9]{0,3}[a-zé0-9_:<>() ]{0,12}") {
+            prop_assert!(name.contains(base_name(&name)));
+        }
+    }
 
     #[test]
     fn names_are_equal_however_they_are_written() {

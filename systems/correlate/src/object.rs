@@ -1,4 +1,4 @@
-//! Comparison as a JSON object.
+//! Comparison as one JSON object for other programs.
 
 use serde_json::{Map, Value, json};
 use warpweave_params::printable_json;
@@ -112,7 +112,7 @@ fn stalls([ours, theirs]: &[Option<Shares>; 2]) -> Value {
 mod tests {
     use serde_json::Value;
 
-    use crate::correlation::tests::example;
+    use crate::correlation::example::example;
 
     #[test]
     fn the_object_holds_what_the_page_shows() {

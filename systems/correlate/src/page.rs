@@ -213,7 +213,7 @@ impl Correlation {
 
 #[cfg(test)]
 mod tests {
-    use crate::correlation::tests::example;
+    use crate::correlation::example::example;
 
     #[test]
     fn the_page_is_self_contained_and_has_a_figure_for_each_quantity() {

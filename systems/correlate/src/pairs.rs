@@ -19,7 +19,7 @@ pub enum MatchBy {
 /// Positions of two launches that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pair {
-    /// Position in the profile's launches.
+    /// Position among the launches of the profile.
     pub(crate) theirs: usize,
     /// Position of the run, and in its launches.
     pub(crate) ours: (usize, usize),
@@ -132,6 +132,7 @@ mod tests {
             block: [32, 1, 1],
             wavefront_instructions: 0,
             thread_instructions: 0,
+            registers: None,
             counted: Counted::Traced(Traffic::default()),
         });
         OwnRun {

@@ -44,7 +44,7 @@ pub struct Profile {
     metrics: Vec<String>,
 }
 
-/// One launch of a profile.
+/// One launch of a profile, with the values of its metrics.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ProfiledLaunch {
     /// Number of the launch within its process.
@@ -155,7 +155,7 @@ struct Reading<'a> {
     tables: u32,
 }
 
-/// Columns of one table.
+/// Columns of one table, and which of them are read.
 struct Table {
     columns: Vec<String>,
     id: usize,
@@ -240,24 +240,21 @@ impl Reading<'_> {
             let message = format!("column `{KERNEL}` is empty");
             return Err(line.error(cells[table.kernel].place.clone(), message));
         }
-        match table.long {
-            Some([name, unit, value]) => {
-                let Some(metric) = canonical(&cells[name].text).map(str::to_owned) else {
-                    self.launch_of(table, line, &cells, id)?;
-                    return Ok(());
-                };
-                let launch = self.launch_of(table, line, &cells, id)?;
+        let Some([name, unit, value]) = table.long else {
+            let launch = self.new_launch(table, line, &cells, id)?;
+            for (at, metric) in &table.metrics {
+                self.put(launch, metric, line, &cells[*at], table.factors[*at])?;
+            }
+            self.complete_shape(launch);
+            return Ok(());
+        };
+        let launch = self.launch_of(table, line, &cells, id)?;
+        match canonical(&cells[name].text) {
+            Some(metric) => {
                 let factor = number::factor(&cells[unit].text);
-                self.put(launch, &metric, line, &cells[value], factor)
+                self.put(launch, metric, line, &cells[value], factor)
             }
-            None => {
-                let launch = self.new_launch(table, line, &cells, id)?;
-                for (at, metric) in &table.metrics {
-                    self.put(launch, metric, line, &cells[*at], table.factors[*at])?;
-                }
-                self.complete_shape(launch);
-                Ok(())
-            }
+            None => Ok(()),
         }
     }
 
@@ -321,7 +318,9 @@ impl Reading<'_> {
         let Some(value) = value else {
             return Ok(());
         };
-        self.charge(4 * size_of::<(u32, f64)>() as u64)?;
+        let is_new = !self.profile.metrics.iter().any(|name| name == metric);
+        let name = if is_new { 2 * metric.len() } else { 0 };
+        self.charge((4 * size_of::<(u32, f64)>() + name) as u64)?;
         let index = self.profile.index(metric);
         let values = &mut self.profile.launches[launch].values;
         if !values.iter().any(|(at, _)| *at == index) {
@@ -356,16 +355,15 @@ impl Reading<'_> {
 fn extents(text: &str) -> Option<[u32; 3]> {
     let inner = text.trim().trim_start_matches('(').trim_end_matches(')');
     let mut extents = [1; 3];
-    let mut count = 0;
-    for part in inner.split([',', 'x']) {
-        *extents.get_mut(count)? = part.trim().parse().ok()?;
-        count += 1;
+    for (at, part) in inner.split([',', 'x']).enumerate() {
+        *extents.get_mut(at)? = part.trim().parse().ok()?;
     }
     Some(extents)
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use warpweave_files::Budget;
 
     use super::*;
@@ -494,6 +492,25 @@ the sum is 1, 2, 3
             error.contains("no line names the columns") && error.contains("ncu --csv"),
             "{error}"
         );
+    }
+
+    proptest! {
+        #[test]
+        fn damaged_profiles_are_read_or_refused_at_a_place(
+            long in any::<bool>(),
+            at in 0_usize..2_000,
+            cut in 0_usize..8,
+            put in "[\"\\n,=.()0-9a-zé]{0,6}",
+        ) {
+            let mut text = if long { LONG } else { WIDE }.to_owned();
+            let from = text.floor_char_boundary(at % text.len());
+            let to = text.floor_char_boundary((from + cut).min(text.len()));
+            text.replace_range(from..to.max(from), &put);
+            if let Err(error) = read(&text, &[]) {
+                let placed = error.contains("p.csv:") || error.contains("no line names the columns");
+                prop_assert!(placed, "{error}");
+            }
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ pub fn run_of_program(name: &str, program: &Program) -> OwnRun {
             block: kernel.block,
             wavefront_instructions: kernel.wavefront_instructions(),
             thread_instructions: kernel.thread_instructions(),
+            registers: Some(kernel.registers_per_thread()),
             counted: Counted::Traced(Traffic::of(kernel)),
         });
     OwnRun {

@@ -42,7 +42,7 @@ impl Quantity {
     }
 }
 
-/// Factor from bytes to sectors.
+/// Factor by which a number of bytes becomes sectors.
 const PER_BYTE: f64 = 1.0 / SECTOR_BYTES as f64;
 
 /// Positions of those quantities that others than the tables use.
@@ -244,10 +244,7 @@ pub(crate) static QUANTITIES: [Quantity; 20] = [
     count(
         ["registers", "regs", "registers"],
         &[(REGISTERS, 1.0)],
-        |launch, _| match &launch.counted {
-            Counted::Traced(traffic) => Ok(f64::from(traffic.registers)),
-            Counted::Timed { .. } => Err("reports have no registers: name the scenario or a trace"),
-        },
+        |launch, _| launch.registers.map(f64::from).ok_or(NO_REGISTERS),
     ),
 ];
 
@@ -258,6 +255,7 @@ const NO_L2: &str = "no cache is called `l2`: name the second level by `--l2`";
 const NO_DRAM: &str = "no part counts activates and bytes: name the memory by `--dram`";
 const NO_SECTORS: &str = "the cache counts no sectors: it has no `sector_bytes`";
 const NO_STATISTIC: &str = "the parts do not report it";
+const NO_REGISTERS: &str = "the report is of an older program, without registers";
 const WITH_ATOMICS: &str = "loads and atomics are counted together, and the launch has atomics";
 const OTHER_PATHS: &str = "the launch prefetches or loads through textures, which count apart";
 

@@ -52,6 +52,7 @@ struct KernelObject {
     completed: Option<u64>,
     wavefront_instructions: u64,
     thread_instructions: u64,
+    registers: Option<u32>,
     stats: Option<Sums>,
 }
 
@@ -69,6 +70,7 @@ impl KernelObject {
 }
 
 const BESIDE: &str = "other kernels ran at the same time";
+const NOT_MEASURED: &str = "the run was not measured by kernel: `--set measure.kernels=true`";
 
 /// Returns the launches of a run from the text of its report.
 ///
@@ -101,11 +103,11 @@ pub fn run_of_report(
         let cycles = kernel.cycles(from, before);
         before = before.max(kernel.completed.unwrap_or(0));
         // Those of the run are exact; those of a kernel begin and end a few cycles later.
-        let sums = match (whole.take().filter(|_| is_alone), kernel.stats) {
-            (Some(sums), _) => Ok(sums),
-            (None, _) if beside => Err(BESIDE),
-            (None, Some(sums)) => Ok(sums),
-            (None, None) => Err("the run was not measured by kernel: `--set measure.kernels=true`"),
+        let own = whole.take().filter(|_| is_alone).or(kernel.stats);
+        let sums = if beside {
+            Err(BESIDE)
+        } else {
+            own.ok_or(NOT_MEASURED)
         };
         launches.push(OwnLaunch {
             number: kernel.number,
@@ -114,6 +116,7 @@ pub fn run_of_report(
             block: kernel.block,
             wavefront_instructions: kernel.wavefront_instructions,
             thread_instructions: kernel.thread_instructions,
+            registers: kernel.registers,
             counted: Counted::Timed {
                 cycles: if beside { Err(BESIDE) } else { cycles },
                 sums,

@@ -48,7 +48,7 @@ pub(crate) struct Score {
     pub(crate) mape: Option<f64>,
     /// Mean error without the floor, in percent.
     pub(crate) body: Option<f64>,
-    /// Pearson correlation of the logarithms.
+    /// Pearson correlation of the logarithms of both sides.
     pub(crate) correlation: Option<f64>,
     /// Kernels with an error of at most 10 %, and of at most 20 %.
     pub(crate) within: [usize; 2],

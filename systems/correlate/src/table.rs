@@ -1,4 +1,4 @@
-//! Comparison as comma-separated values.
+//! Comparison as a table of comma-separated values.
 
 use warpweave_systems::report::CsvTable;
 
@@ -113,7 +113,7 @@ fn summary(table: &mut CsvTable, key: &str, score: &Score) {
 
 #[cfg(test)]
 mod tests {
-    use crate::correlation::tests::example;
+    use crate::correlation::example::example;
 
     #[test]
     fn the_table_holds_launches_kernels_and_figures() {

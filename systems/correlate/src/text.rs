@@ -223,7 +223,7 @@ pub(crate) fn fixed(value: Option<f64>, digits: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::correlation::tests::example;
+    use crate::correlation::example::example;
 
     #[test]
     fn the_page_shows_figures_ratios_and_what_is_missing() {

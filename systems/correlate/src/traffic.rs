@@ -19,18 +19,13 @@ pub struct Traffic {
     pub store_sectors: u64,
     /// Wavefront instructions that access local memory of their work-group.
     pub shared_accesses: u64,
-    /// Registers that the program needs per thread.
-    pub registers: u32,
 }
 
 impl Traffic {
     /// Counts the accesses of a launch with at least one active lane. Prefetches do not count, and
     /// atomics count in local memory only.
     pub fn of(kernel: &KernelTrace) -> Self {
-        let mut counts = Self {
-            registers: kernel.registers_per_thread(),
-            ..Self::default()
-        };
+        let mut counts = Self::default();
         let mut lanes = Lanes::default();
         let mut sectors = Vec::new();
         for work_group in 0..kernel.work_groups() {

@@ -209,11 +209,9 @@ struct Kernel<'a> {
     name: &'a str,
     grid: [u32; 3],
     block: [u32; 3],
-    launched: Option<u64>,
-    started: Option<u64>,
-    completed: Option<u64>,
-    cycles: Option<u64>,
-    run_cycles: Option<u64>,
+    registers: u32,
+    #[serde(flatten)]
+    times: Times,
     wavefront_instructions: u64,
     thread_instructions: u64,
     ipc: Option<f64>,
@@ -235,17 +233,36 @@ impl<'a> Kernel<'a> {
             name: &kernel.name,
             grid: kernel.grid,
             block: kernel.block,
-            launched: kernel.launched,
-            started: kernel.started,
-            completed: kernel.completed,
-            cycles: kernel.cycles(),
-            run_cycles: kernel.run_cycles(),
+            registers: kernel.registers,
+            times: Times::of(kernel),
             wavefront_instructions: kernel.wavefront_instructions,
             thread_instructions: kernel.thread_instructions,
             ipc: kernel.ipc(),
             part: kernel.part,
             stats: stats.map(|stats| Instances(stats)),
             requests: requests.map(|requests| Requests(requests)),
+        }
+    }
+}
+
+/// Core cycles of a launch: when it reached which stage, and how long it took.
+#[derive(Serialize)]
+struct Times {
+    launched: Option<u64>,
+    started: Option<u64>,
+    completed: Option<u64>,
+    cycles: Option<u64>,
+    run_cycles: Option<u64>,
+}
+
+impl Times {
+    fn of(kernel: &KernelResult) -> Self {
+        Self {
+            launched: kernel.launched,
+            started: kernel.started,
+            completed: kernel.completed,
+            cycles: kernel.cycles(),
+            run_cycles: kernel.run_cycles(),
         }
     }
 }

@@ -17,7 +17,7 @@ const INSTRUCTIONS: &str = "instructions_";
 /// Rate of thread instructions while kernels ran, and what limits it at the run's intensity.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Roofline {
-    /// Thread instructions per core cycle.
+    /// Thread instructions per core cycle while kernels ran.
     pub(super) rate: f64,
     /// Thread instructions per core cycle if every issue slot issued for all lanes.
     pub(super) issue_ceiling: f64,

@@ -71,6 +71,8 @@ pub struct KernelResult {
     pub grid: [u32; 3],
     /// Threads per work-group in x, y, z.
     pub block: [u32; 3],
+    /// Registers that the program needs per thread.
+    pub registers: u32,
     /// Core cycle in which the launch left the host, if it did.
     pub launched: Option<u64>,
     /// Core cycle in which the first work-group was dispatched to a compute unit, if one was.
@@ -281,6 +283,7 @@ impl Machine {
                     name: kernel.code.name.clone(),
                     grid: kernel.grid,
                     block: kernel.block,
+                    registers: kernel.registers_per_thread(),
                     launched: cycle(time.launched),
                     started: cycle(time.started),
                     completed: cycle(time.completed),
@@ -345,6 +348,7 @@ mod tests {
             name: String::new(),
             grid: [1; 3],
             block: [1; 3],
+            registers: 1,
             launched: started,
             started,
             completed,
