@@ -56,7 +56,7 @@ def read(folder, metric):
         mean = sum(values) / len(values)
         if of == metric:
             graphs[name]["times"][strategy] = mean
-        elif of in ("degree", "depth"):
+        elif of in ("degree", "depth") and strategy == "topology":
             graphs[name][of] = mean
     for name, graph in graphs.items():
         if set(graph["times"]) != set(STRATEGIES) or not {"degree", "depth"} <= set(graph):
@@ -96,6 +96,9 @@ def report(graphs, metric, show_grid):
     losses, rights = sorted(loss for loss, _ in by_pair), sorted(right for _, right in by_pair)
     middle = len(by_pair) // 2
     print(f"{'any pair of the grid, median':48}{100 * (losses[middle] - 1):8.1f}{rights[middle]:7.2f}")
+    alike = sorted(judged(held_out, lambda g: rule(g, a, b)) for a, b in plateau)
+    (least, most), (worst, best) = (alike[0][0], alike[-1][0]), (alike[-1][1], alike[0][1])
+    print(f"pairs that fit as well lose {100 * (least - 1):.1f} to {100 * (most - 1):.1f} % there, right {worst:.2f} to {best:.2f}")
     loss, _ = judged(held_out, lambda g: rule(g, alpha, beta))
     better = sum(other < loss for other in losses)
     print(f"{better} of {len(losses)} pairs lose less than the fitted one on the graphs to judge")

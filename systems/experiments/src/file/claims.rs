@@ -6,6 +6,10 @@ use warpweave_params::{Entries, Placed};
 /// A claim stated before the runs.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "an experiment has few claims, and nearly all are findings"
+)]
 pub enum Claim {
     /// Empirical claim, which the results may refute.
     Finding {

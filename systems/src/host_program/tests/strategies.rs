@@ -16,7 +16,7 @@ const GRAPHS: [&str; 6] = [
     "Geometric(vertices: 300, mean: 14.48, seed: \"=seed\")",
     "Streets(width: 6, height: 5, seed: \"=seed\")",
     "WebCopy(vertices: 200, seed: \"=seed\")",
-    "Cliques(papers: 90, seed: \"=seed\")",
+    "Cliques(papers: 150, seed: \"=seed\")",
     "Rewired(source: Streets(width: 6, height: 5, seed: \"=seed\"), seed: \"=seed\")",
 ];
 
@@ -281,7 +281,7 @@ fn prefetching_reads_the_same_addresses_as_often() {
             addresses_read(&executed, &format!("bfs_{form}"))
         };
         let base = read("base");
-        assert!(base.len() > 100, "{graph}");
+        assert!(base.len() > 20, "{graph}");
         for form in [
             "swp",
             "swpnc",
