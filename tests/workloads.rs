@@ -125,8 +125,8 @@ const SMALL: [(&str, &[&str]); 50] = [
 /// launches.
 const LAUNCHING: (&str, [&str; 1]) = ("_device", ["laser"]);
 
-/// System that takes seconds to build in a test, and the workloads that run on it: loads and stores,
-/// atomics, local memory, several launches.
+/// System that takes seconds to build in a test, and the workloads that run on it: loads and
+/// stores, atomics, local memory, several launches.
 const LARGE: (&str, [&str; 4]) = (
     "h200",
     ["histogram", "matrix_multiply", "stencil_2d", "vector_add"],

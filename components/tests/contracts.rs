@@ -16,7 +16,8 @@ use warpweave_components::crossbar::{
     Crossbar, CrossbarSpec, Islip, IslipSpec, NetworkSpec, Queueing, SwitchSpec,
 };
 use warpweave_components::icc::{
-    BusPriority, CoalescedCacheSpec, Delivery, FillRule, IccSpec, IccUnit, OnWrite, TableFull,
+    BusPriority, CoalescedCacheSpec, Delivery, FillRule, IccSpec, IccUnit, Joins, OnWrite,
+    TableFull,
 };
 use warpweave_components::interleave::Interleave;
 use warpweave_components::memory::RequestKind;
@@ -233,6 +234,8 @@ fn coalescing_unit(coalesced_cache: bool) -> IccSpec {
         outstanding: 16,
         global_end: None,
         table_full: TableFull::Untracked,
+        joins: Joins::Contained,
+        window_cycles: None,
         on_write: OnWrite::Close,
         coalesced_cache: coalesced_cache.then(|| CoalescedCacheSpec {
             lines: 4,

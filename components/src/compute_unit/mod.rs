@@ -68,8 +68,8 @@
 //!   after those of the arrivals before it; `c` is the end of the last one.
 //! - Local memory: an access issued in `c` with `n` conflict cycles (see [`LocalMemorySpec`])
 //!   occupies the memory for cycles `c .. c + n`. A dependent instruction issues in
-//!   `c + latency + (n - 1) * conflict_latency`. Constant and argument memory: `c + constant_latency`, if the access
-//!   stays inside the unit.
+//!   `c + latency + (n - 1) * conflict_latency`. Constant and argument memory:
+//!   `c + constant_latency`, if the access stays inside the unit.
 //! - Global and private memory: an access issued in `c` sends its first request in `c + T.latency`
 //!   if the queue before it is empty. Further requests follow at `requests_per_cycle` per cycle.
 //!   When the last response of a load is readable in cycle `r`, a dependent instruction issues in

@@ -90,9 +90,10 @@ impl IccUnit {
             return Step::Idle;
         };
         let slot = Id::from_bits(request.id);
-        let found = self
-            .merges(&request)
-            .then(|| self.table.lookup(now, request.line, request.words));
+        let found = self.merges(&request).then(|| {
+            let read = (request.line, request.words);
+            self.table.lookup(now, read, self.spec.joins)
+        });
         if found == Some(Lookup::Full) && self.spec.table_full == TableFull::Wait {
             return Step::NoEntry;
         }
@@ -103,7 +104,10 @@ impl IccUnit {
                 return Step::Blocked;
             }
             if found == Some(Lookup::Free) {
-                self.table.allocate(request.line, request.words, port, slot);
+                let read = (request.line, request.words);
+                let window = self.spec.window_cycles.map(Cycle::from);
+                let until = window.map_or(Cycle::MAX, |window| now + window);
+                self.table.allocate(read, until, port, slot);
                 let occupancy = &mut self.counters.lines.occupancy;
                 occupancy.set(now, self.table.len() as u64);
                 request.flags |= flags::TRACKED;

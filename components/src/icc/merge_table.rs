@@ -9,6 +9,8 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, Id};
 
+use super::spec::Joins;
+
 /// Invalid line address: lines start at multiples of their size.
 pub(super) const NO_LINE: u64 = u64::MAX;
 
@@ -19,7 +21,7 @@ pub(super) enum Lookup {
     Merge(usize),
     /// The line is outstanding, but a later write closed its entry.
     Closed,
-    /// The line is outstanding without all the words of the read.
+    /// The line is outstanding, but the read may not join its words, or comes too late.
     Partial,
     /// The line is not outstanding and an entry is free.
     Free,
@@ -32,6 +34,8 @@ pub(super) enum Lookup {
 pub(super) struct Entry {
     /// Mask of the words that were requested.
     pub(super) words: u32,
+    /// First cycle in which no read joins any more.
+    until: Cycle,
     /// Units that wait, one bit each.
     pub(super) units: u64,
     /// True after a later write: further reads do not join and the line is not kept.
@@ -69,10 +73,12 @@ impl MergeTable {
         self.free.front().map(|(from, _)| *from)
     }
 
-    pub(super) fn lookup(&self, now: Cycle, line: u64, words: u32) -> Lookup {
+    pub(super) fn lookup(&self, now: Cycle, read: (u64, u32), joins: Joins) -> Lookup {
+        let (line, words) = read;
         match self.find(line) {
             Some(at) if self.entries[at].closed => Lookup::Closed,
-            Some(at) if words & !self.entries[at].words != 0 => Lookup::Partial,
+            Some(at) if now >= self.entries[at].until => Lookup::Partial,
+            Some(at) if !joins.allows(words, self.entries[at].words) => Lookup::Partial,
             Some(at) => Lookup::Merge(at),
             None if self.free_from().is_some_and(|from| from <= now) => Lookup::Free,
             None => Lookup::Full,
@@ -86,8 +92,9 @@ impl MergeTable {
         entry.readers.push(reader);
     }
 
-    /// Takes a free entry, after [`Lookup::Free`].
-    pub(super) fn allocate(&mut self, line: u64, words: u32, unit: u32, reader: Id) {
+    /// Takes a free entry, after [`Lookup::Free`], which reads join until the cycle `until`.
+    pub(super) fn allocate(&mut self, read: (u64, u32), until: Cycle, unit: u32, reader: Id) {
+        let (line, words) = read;
         let (_, at) = self
             .free
             .pop_front()
@@ -95,6 +102,7 @@ impl MergeTable {
         self.lines[at as usize] = line;
         let entry = &mut self.entries[at as usize];
         entry.words = words;
+        entry.until = until;
         entry.units = 1 << unit;
         entry.closed = false;
         entry.readers.clear();
@@ -137,22 +145,22 @@ mod tests {
     #[test]
     fn an_entry_is_free_again_in_the_cycle_after_its_reply() {
         let mut table = MergeTable::new(1);
-        assert_eq!(table.lookup(5, 0, 1), Lookup::Free);
-        table.allocate(0, 1, 0, Id::from_bits(7));
-        assert_eq!(table.lookup(5, 128, 1), Lookup::Full);
+        assert_eq!(table.lookup(5, (0, 1), Joins::Contained), Lookup::Free);
+        table.allocate((0, 1), Cycle::MAX, 0, Id::from_bits(7));
+        assert_eq!(table.lookup(5, (128, 1), Joins::Contained), Lookup::Full);
         let mut readers = Vec::new();
         assert_eq!(table.reply(9, 0, &mut readers).map(|e| e.units), Some(1));
         assert_eq!(readers, [Id::from_bits(7)]);
-        assert_eq!(table.lookup(9, 0, 1), Lookup::Full);
-        assert_eq!(table.lookup(10, 0, 1), Lookup::Free);
+        assert_eq!(table.lookup(9, (0, 1), Joins::Contained), Lookup::Full);
+        assert_eq!(table.lookup(10, (0, 1), Joins::Contained), Lookup::Free);
         assert_eq!(table.len(), 0);
     }
 
     #[test]
     fn a_unit_is_listed_once_however_often_it_asks() {
         let mut table = MergeTable::new(2);
-        table.allocate(0, 0b11, 3, Id::from_bits(0));
-        let Lookup::Merge(at) = table.lookup(0, 0, 0b10) else {
+        table.allocate((0, 0b11), Cycle::MAX, 3, Id::from_bits(0));
+        let Lookup::Merge(at) = table.lookup(0, (0, 0b10), Joins::Contained) else {
             panic!("the line is under way");
         };
         table.merge(at, 3, Id::from_bits(1));
@@ -164,11 +172,25 @@ mod tests {
     #[test]
     fn words_that_were_not_asked_for_cannot_be_joined() {
         let mut table = MergeTable::new(2);
-        table.allocate(0, 0b01, 0, Id::from_bits(0));
-        assert_eq!(table.lookup(0, 0, 0b11), Lookup::Partial);
+        table.allocate((0, 0b01), Cycle::MAX, 0, Id::from_bits(0));
+        assert_eq!(
+            table.lookup(0, (0, 0b11), Joins::Contained),
+            Lookup::Partial
+        );
         assert!(table.close(0));
-        assert_eq!(table.lookup(0, 0, 0b01), Lookup::Closed);
+        assert_eq!(table.lookup(0, (0, 0b01), Joins::Contained), Lookup::Closed);
         assert!(!table.close(0), "closed already");
         assert!(!table.close(128), "not there");
+    }
+
+    #[test]
+    fn reads_join_within_the_window_and_by_the_rule() {
+        let mut table = MergeTable::new(1);
+        table.allocate((0, 0b11), 9, 0, Id::from_bits(0));
+        let of = |now, words, joins| table.lookup(now, (0, words), joins);
+        assert_eq!(of(8, 0b11, Joins::Equal), Lookup::Merge(0));
+        assert_eq!(of(8, 0b01, Joins::Contained), Lookup::Merge(0));
+        assert_eq!(of(8, 0b01, Joins::Equal), Lookup::Partial);
+        assert_eq!(of(9, 0b11, Joins::Equal), Lookup::Partial);
     }
 }

@@ -83,7 +83,7 @@ use self::lookups::LookupEntry;
 use self::merge_table::MergeTable;
 use self::outstanding::Outstanding;
 pub use self::spec::{
-    BusPriority, CoalescedCacheSpec, Delivery, FillRule, IccSpec, OnWrite, TableFull,
+    BusPriority, CoalescedCacheSpec, Delivery, FillRule, IccSpec, Joins, OnWrite, TableFull,
 };
 use self::statistics::Counters;
 use crate::building_blocks::{DelayLine, pass};

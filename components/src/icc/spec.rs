@@ -46,6 +46,13 @@ pub struct IccSpec {
     /// paper, 6.1: it is sent on.
     #[serde(default)]
     pub table_full: TableFull,
+    /// Reads that join a line in flight. Source: the ICC paper's reads are whole lines, all equal.
+    #[serde(default)]
+    pub joins: Joins,
+    /// Cycles after a line was requested in which other reads join, at least 1; absent: until it
+    /// arrives. Source: absent, ICC paper, 6.1.
+    #[serde(default)]
+    pub window_cycles: Option<u32>,
     /// Effect of a write of the cluster on the entry and the kept copy of its line. Source: own
     /// choice, the ICC paper does not say; `Close` keeps reads behind the writes of their cluster.
     #[serde(default)]
@@ -72,6 +79,26 @@ pub enum TableFull {
     Untracked,
     /// The read waits for an entry and blocks those behind it.
     Wait,
+}
+
+/// Reads that join a line in flight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Joins {
+    /// Reads whose words are all in flight.
+    #[default]
+    Contained,
+    /// Reads of exactly the words in flight.
+    Equal,
+}
+
+impl Joins {
+    /// True if a read of `words` may join a read that asked for those `outstanding`.
+    pub(super) fn allows(self, words: u32, outstanding: u32) -> bool {
+        match self {
+            Self::Contained => words & !outstanding == 0,
+            Self::Equal => words == outstanding,
+        }
+    }
 }
 
 /// Effect of a write, atomic or copy-back of the cluster on its line.
@@ -171,6 +198,8 @@ impl IccSpec {
         range("table_cycles", self.table_cycles, 0..=CYCLES_MAX)?;
         range("reply_cycles", self.reply_cycles, 1..=CYCLES_MAX)?;
         range("outstanding", self.outstanding, 1..=ENTRIES_MAX)?;
+        let window = self.window_cycles.unwrap_or(1);
+        range("window_cycles", window, 1..=ENTRIES_MAX)?;
         self.coalesced_cache
             .as_ref()
             .map_or(Ok(()), CoalescedCacheSpec::check)

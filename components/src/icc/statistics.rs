@@ -54,7 +54,8 @@ pub(super) struct ReadCounts {
     /// Reads sent down without an entry because a write followed the line in flight.
     #[statistic(name = "reads_untracked_closed", unit = "requests")]
     untracked_closed: u64,
-    /// Reads sent down without an entry because some of their words were not in flight.
+    /// Reads sent down without an entry because some of their words were not in flight, or they may
+    /// not join those that are.
     #[statistic(name = "reads_untracked_partial", unit = "requests")]
     #[statistic(
         name = "table_lookups",

@@ -89,8 +89,8 @@ pub struct ComputeUnitSpec {
     pub results_per_cycle: Option<u32>,
     /// Latency and initiation interval of each instruction class.
     pub classes: ClassTimings,
-    /// Cycles from one arrival of a wavefront at the barrier of its work-group to the next, 0 to 64;
-    /// 0: any number in a cycle. Source: 0, own choice; an H200 takes 2, measured.
+    /// Cycles from one arrival of a wavefront at the barrier of its work-group to the next, 0 to
+    /// 64; 0: any number in a cycle. Source: 0, own choice; an H200 takes 2, measured.
     #[serde(default)]
     pub barrier_interval: u32,
     /// Local memory shared by the resident work-groups.

@@ -45,6 +45,8 @@ pub(crate) fn spec() -> IccSpec {
         outstanding: 32,
         global_end: None,
         table_full: TableFull::Untracked,
+        joins: Joins::Contained,
+        window_cycles: None,
         on_write: OnWrite::Close,
         coalesced_cache: Some(cache()),
     }

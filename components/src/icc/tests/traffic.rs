@@ -132,6 +132,8 @@ fn specs() -> impl Strategy<Value = IccSpec> {
         (
             1u32..20,
             prop::sample::select(vec![TableFull::Untracked, TableFull::Wait]),
+            prop::sample::select(vec![Joins::Contained, Joins::Equal]),
+            prop::option::weighted(0.3, 1u32..40),
         ),
         prop::option::weighted(0.8, cache),
     )
@@ -142,7 +144,7 @@ fn specs() -> impl Strategy<Value = IccSpec> {
                 table_cycles,
                 reply_cycles,
                 delivery,
-                (outstanding, table_full),
+                (outstanding, table_full, joins, window_cycles),
                 cache,
             )| {
                 IccSpec {
@@ -153,6 +155,8 @@ fn specs() -> impl Strategy<Value = IccSpec> {
                     delivery,
                     outstanding,
                     table_full,
+                    joins,
+                    window_cycles,
                     coalesced_cache: cache,
                     ..spec()
                 }
