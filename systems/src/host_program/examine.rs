@@ -4,7 +4,7 @@ use warpweave_params::{Diagnostic, Diagnostics};
 use warpweave_ptx::{Finding, ProgramChecker, Verdict};
 
 use super::HostProgram;
-use super::emulation::EmulationSpec;
+use super::emulation::{EmulatedCode, EmulationSpec};
 use super::execute::{CheckResult, EmulationProgress, ExecuteError, Host};
 
 /// Results of a checked execution of a program.
@@ -78,7 +78,12 @@ impl HostProgram {
         emulation: &EmulationSpec,
         progress: &EmulationProgress,
     ) -> Result<Examined, ExecuteError> {
-        let mut host = Host::new(self, emulation, progress)?;
+        // Findings are about the program as its author knows it.
+        let emulation = EmulationSpec {
+            code: EmulatedCode::AsWritten,
+            ..*emulation
+        };
+        let mut host = Host::new(self, &emulation, progress)?;
         host.checker = Some(ProgramChecker::new().counting(progress.counts()));
         let (stopped, checks) = match host.run() {
             Ok(()) => {

@@ -1,9 +1,11 @@
 //! Execution state of the host within a program.
 
+use std::sync::Arc;
+
 use warpweave_files::Ledger;
 use warpweave_inputs::{Name, words_of_bytes};
 use warpweave_params::{Diagnostic, Env, Placed};
-use warpweave_ptx::{DeviceMemory, EmulationOptions, ProgramChecker};
+use warpweave_ptx::{DeviceMemory, EmulationOptions, Module, ProgramChecker};
 use warpweave_trace::Allocation;
 
 use super::device_buffers::DeviceBuffers;
@@ -28,6 +30,8 @@ const BUFFER_COPIES: u64 = 4;
 /// Host with its emulated device, during execution.
 pub(in crate::host_program) struct Host<'p, 'l> {
     pub(super) program: &'p HostProgram,
+    /// Modules in the form of code that is emulated.
+    pub(super) modules: Vec<Arc<Module>>,
     pub(super) options: EmulationOptions,
     pub(super) memory: DeviceMemory,
     /// Parameters and counters of the enclosing loops.
@@ -62,12 +66,18 @@ impl<'p, 'l> Host<'p, 'l> {
             let paid = charged.charge(&what, bytes);
             paid.map_err(|error| buffer.name.blame(error))?;
         }
+        let ledger = program.reading.ledger();
+        let form = emulation.code.form();
+        let modules = program.modules.iter();
+        let modules = modules.map(|module| module.in_form(form, ledger).cloned());
+        let modules = modules.collect::<Result<Vec<_>, _>>()?;
         let memory = DeviceMemory::beginning_at(emulation.allocation_offset_bytes.get());
-        let mut memory = memory.charged_to(program.reading.ledger());
+        let mut memory = memory.charged_to(ledger);
         let allocate = |buffer: &Buffer| memory.allocate(buffer.name.value.clone(), buffer.bytes());
         let bases: Vec<u64> = program.buffers.iter().map(allocate).collect();
         Ok(Self {
             program,
+            modules,
             options: emulation.options(),
             memory,
             env: program.env.clone(),

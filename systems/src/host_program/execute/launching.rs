@@ -31,14 +31,14 @@ impl Host<'_, '_> {
             place,
             attributes,
         } = shape(launch, &self.env)?;
-        let modules = &self.program.modules;
         let module_number = modules::find(
-            modules,
+            &self.program.modules,
             launch.module.as_ref(),
             SymbolKind::Kernel,
             &launch.kernel,
         )?;
-        let module = modules[module_number].module();
+        let module = Arc::clone(&self.modules[module_number]);
+        let module = module.as_ref();
         self.load_modules(command)?;
         self.bind_textures(module_number, command)?;
         let env = self.env.clone();
@@ -131,12 +131,12 @@ impl Host<'_, '_> {
     /// Allocates and initialises the variables of all modules before the first use, in module
     /// order. An `.extern` variable refers to that of an earlier module.
     pub(super) fn load_modules<T>(&mut self, blamed: &Placed<T>) -> Result<(), Diagnostic> {
-        for module in &self.program.modules {
-            let loaded = self.memory.load(module.module());
+        for module in &self.modules {
+            let loaded = self.memory.load(module);
             loaded.map_err(|variable| {
                 let message = format!(
                     "{} declares variable `{variable}`, which no earlier module defines",
-                    module.module().file()
+                    module.file()
                 );
                 let hint = "list the module that defines it before those that declare it: modules: { \"one\": \"one.ptx\", \"other\": \"other.ptx\" }";
                 blamed.error(message).hint(hint)
@@ -153,8 +153,7 @@ impl Host<'_, '_> {
         let Some(listener) = &mut self.listener else {
             return;
         };
-        for (number, module) in self.program.modules.iter().enumerate() {
-            let module = module.module();
+        for (number, module) in self.modules.iter().enumerate() {
             for name in module.variable_names() {
                 let address = self.memory.variable(module, name);
                 let bytes = module.variable_bytes(name);
@@ -195,10 +194,10 @@ impl Host<'_, '_> {
         number: usize,
         command: &Placed<Command>,
     ) -> Result<(), Diagnostic> {
-        let module = self.program.modules[number].module();
+        let module = Arc::clone(&self.modules[number]);
         for (reference, texture) in self.textures.references(number) {
             let handle = self.texture(texture)?;
-            let bound = self.memory.bind_texture(module, &reference, handle);
+            let bound = self.memory.bind_texture(&module, &reference, handle);
             bound.map_err(|error| command.error(error.to_string()))?;
         }
         Ok(())

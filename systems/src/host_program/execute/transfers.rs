@@ -1,5 +1,7 @@
 //! Copies between the host and its device.
 
+use std::sync::Arc;
+
 use warpweave_inputs::{Name, Value, words_of_bytes};
 use warpweave_params::{Diagnostic, Placed};
 use warpweave_trace::HostCommand;
@@ -92,12 +94,12 @@ impl Host<'_, '_> {
     ) -> Result<(), Diagnostic> {
         let modules = &self.program.modules;
         let number = modules::find(modules, module, SymbolKind::Variable, variable)?;
-        let module = modules[number].module();
+        let module = Arc::clone(&self.modules[number]);
         self.load_modules(variable)?;
         let capacity = module.variable_bytes(&variable.value).unwrap_or_default();
         let size = bytes.len() as u64;
         let offset = checked_variable_offset(variable, capacity, offset, size, &self.env)?;
-        let base = self.memory.variable(module, &variable.value);
+        let base = self.memory.variable(&module, &variable.value);
         let allocations = self.memory.allocations();
         let allocation = allocations.iter().position(|it| Some(it.base) == base);
         let (Some(base), Some(allocation)) = (base, allocation) else {
