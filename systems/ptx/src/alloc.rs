@@ -56,7 +56,7 @@ pub(crate) struct Allocation {
 
 /// Bit set over the virtual registers of a function.
 #[derive(Clone, PartialEq)]
-struct Set(Vec<u64>);
+pub(crate) struct Set(Vec<u64>);
 
 impl Set {
     fn new(capacity: usize) -> Self {
@@ -81,7 +81,7 @@ impl Set {
         grew != 0
     }
 
-    fn for_each(&self, mut visit: impl FnMut(u32)) {
+    pub(crate) fn for_each(&self, mut visit: impl FnMut(u32)) {
         for (word, &bits) in self.0.iter().enumerate() {
             let mut left = bits;
             while left != 0 {
@@ -194,7 +194,8 @@ fn conflicts(graph: &Graph, effects: &[Effects], files: &[File], entry: &[u32]) 
     lists
 }
 
-fn step_back(live: &mut Set, effect: &Effects) {
+/// Changes what lives after an instruction to what lives before it.
+pub(crate) fn step_back(live: &mut Set, effect: &Effects) {
     for &written in &effect.writes {
         if effect.guarded {
             live.insert(written);
@@ -207,7 +208,8 @@ fn step_back(live: &mut Set, effect: &Effects) {
     }
 }
 
-fn live_out(graph: &Graph, effects: &[Effects], registers: usize) -> Vec<Set> {
+/// Returns the registers that live at the end of each block.
+pub(crate) fn live_out(graph: &Graph, effects: &[Effects], registers: usize) -> Vec<Set> {
     let blocks = &graph.blocks;
     let mut predecessors = vec![Vec::new(); blocks.len()];
     for (from, block) in blocks.iter().enumerate() {

@@ -50,6 +50,15 @@ pub(crate) struct FunctionDirectives {
     pub(crate) most_threads: Option<(Span, [u32; 3])>,
 }
 
+impl FunctionDirectives {
+    /// Returns the most threads of a work-group, if they are declared.
+    pub(crate) fn threads(&self) -> Option<u64> {
+        let (_, axes) = self.required_threads.or(self.most_threads)?;
+        let axes = axes.into_iter().map(u64::from);
+        Some(axes.fold(1, u64::saturating_mul))
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Variable<'a> {
     pub(crate) name: &'a str,

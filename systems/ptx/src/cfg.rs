@@ -193,12 +193,24 @@ fn mark_sources(graph: &DiGraph<(), ()>, node: NodeIndex, marked: &mut [bool]) {
 
 /// Positions of the nodes of a dominator tree in a walk around it. One node dominates another if it
 /// is entered before and left after it.
-struct DominatorWalk {
+pub(crate) struct DominatorWalk {
     entered: Vec<usize>,
     left: Vec<usize>,
 }
 
 impl DominatorWalk {
+    /// Walks around the dominator tree of blocks, of which the first is the entry.
+    pub(crate) fn of(successors: &[Vec<usize>]) -> Self {
+        let mut graph = DiGraph::<(), ()>::new();
+        let nodes: Vec<NodeIndex> = successors.iter().map(|_| graph.add_node(())).collect();
+        for (from, list) in successors.iter().enumerate() {
+            for &to in list {
+                graph.add_edge(nodes[from], nodes[to], ());
+            }
+        }
+        Self::new(&dominators::simple_fast(&graph, nodes[0]), &nodes)
+    }
+
     fn new(tree: &Dominators<NodeIndex>, nodes: &[NodeIndex]) -> Self {
         let mut children = vec![Vec::new(); nodes.len()];
         for (node, &index) in nodes.iter().enumerate() {
@@ -229,7 +241,7 @@ impl DominatorWalk {
 
     /// True if control passes `above` on every way to `node`; a node that is never reached has no
     /// position.
-    fn dominates(&self, above: usize, node: usize) -> bool {
+    pub(crate) fn dominates(&self, above: usize, node: usize) -> bool {
         self.entered[above] > 0
             && self.entered[above] <= self.entered[node]
             && self.left[node] <= self.left[above]

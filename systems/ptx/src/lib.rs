@@ -93,7 +93,7 @@ pub use launch_limits::{
     BLOCK_MAX, DeclaredThreads, GRID_MAX, ShapeProblem, THREADS_MAX, WORK_GROUPS_MAX, check_place,
     check_shape,
 };
-pub use lower::{Opcode, opcodes};
+pub use lower::{CodeForm, Opcode, opcodes};
 pub use memory::{Allocation, DeviceMemory, OutOfBounds, allocation_bytes};
 pub use module::{Module, NoKernel, UnknownKernel};
 pub use texture::{AddressMode, TexelType, Texture, TextureError, TextureFilter, TextureShape};

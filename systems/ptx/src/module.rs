@@ -6,7 +6,7 @@ use warpweave_random::{FNV_START, fnv1a};
 
 use crate::diagnostics::{Diagnostics, Source, nearest_name};
 use crate::kernel::{Kernel, RefusedKernel, Storage};
-use crate::lower;
+use crate::lower::{self, CodeForm};
 use crate::parser;
 
 /// PTX module that has been checked and decoded; its kernels can be launched.
@@ -30,8 +30,17 @@ impl Module {
     /// emulator does not support are no error here. They cause the kernels that reach them by calls
     /// to be refused at launch ([`Module::refused`]).
     pub fn parse(file_name: &str, text: &str) -> Result<Self, Diagnostics> {
+        Self::parse_as(file_name, text, CodeForm::AsWritten)
+    }
+
+    /// Like [`Module::parse`], in a given form of code.
+    ///
+    /// # Errors
+    /// The same as those of [`Module::parse`].
+    pub fn parse_as(file_name: &str, text: &str, form: CodeForm) -> Result<Self, Diagnostics> {
         let source = Source::new(file_name, text);
-        let lowered = parser::parse(&source).and_then(|tree| lower::lower(&tree, &source));
+        let lowered = parser::parse(&source);
+        let lowered = lowered.and_then(|tree| lower::lower(&tree, &source, form));
         match lowered {
             Ok(lowered) => Ok(Self {
                 file: file_name.to_owned(),

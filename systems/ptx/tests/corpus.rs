@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use warpweave_ptx::{
-    DeviceMemory, EmulationError, EmulationOptions, KernelArgument, LaunchConfig, Module,
+    CodeForm, DeviceMemory, EmulationError, EmulationOptions, KernelArgument, LaunchConfig, Module,
     Parameter, launch,
 };
 
@@ -144,8 +144,13 @@ fn kernels_of_strangers_are_read_and_end_in_an_orderly_way() {
                 .map(|reason| reason.message.clone());
             *refusals.entry(message.unwrap_or_default()).or_insert(0) += 1;
         }
+        let compiled = Module::parse_as(&name, &text, CodeForm::AsCompiled);
+        let compiled = compiled.expect("what is read as written is read as compiled");
+        assert_eq!(compiled.kernels().len(), module.kernels().len(), "{name}");
         for kernel in module.kernels() {
             let end = end(&module, kernel.name(), kernel.parameters());
+            let ends_compiled = self::end(&compiled, kernel.name(), kernel.parameters());
+            assert_eq!(end, ends_compiled, "{name}: {}", kernel.name());
             *ends.entry(end).or_insert(0) += 1;
         }
     }

@@ -8,7 +8,7 @@ use warpweave_components::demands::{
 use warpweave_framework::Origin;
 use warpweave_inputs::Name;
 use warpweave_params::{Env, Placed, Span};
-use warpweave_ptx::{DEVICE_BASE, allocation_bytes};
+use warpweave_ptx::{CodeForm, DEVICE_BASE, allocation_bytes};
 use warpweave_trace::{Attribute, Class, Code, KernelTrace, Place, Program, Space};
 
 use super::description::{Command, Launch};
@@ -21,6 +21,7 @@ pub(crate) struct ProgramDemands {
     pub(crate) demands: Demands,
     pub(crate) places: Vec<Option<Span>>,
     distinct: DistinctLaunches,
+    form: CodeForm,
 }
 
 impl ProgramDemands {
@@ -31,6 +32,7 @@ impl ProgramDemands {
             demands: Demands::default(),
             places: Vec::new(),
             distinct: DistinctLaunches::default(),
+            form: emulation.code.form(),
         };
         let surroundings = Surroundings {
             env: program.env.clone(),
@@ -137,7 +139,9 @@ impl ProgramDemands {
         let Ok(module) = modules::find(&program.modules, chosen, SymbolKind::Kernel, name) else {
             return;
         };
-        let Ok(kernel) = program.modules[module].module().kernel(&name.value) else {
+        // Memory that a module in its other form lacks is missed when it is emulated.
+        let module = program.modules[module].in_form(self.form, program.reading.ledger());
+        let Some(kernel) = module.ok().and_then(|it| it.kernel(&name.value).ok()) else {
             return;
         };
         let code = kernel.code();
@@ -204,6 +208,7 @@ impl ProgramDemands {
             demands,
             places: Vec::new(),
             distinct: DistinctLaunches::default(),
+            form: CodeForm::AsWritten,
         }
     }
 

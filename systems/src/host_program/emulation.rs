@@ -1,7 +1,7 @@
 //! Emulation settings of a program, as a scenario describes them.
 
 use serde::{Deserialize, Serialize};
-use warpweave_ptx::{EmulationOptions, Order};
+use warpweave_ptx::{CodeForm, EmulationOptions, Order};
 use warpweave_trace::{FrontEnd, WorkGroupOrder};
 
 /// Version of the emulator's output. It increases whenever the trace of any program changes, so
@@ -31,6 +31,34 @@ pub struct EmulationSpec {
     pub heap_bytes: u64,
     /// Offset of the first buffer from the start of device memory.
     pub allocation_offset_bytes: AllocationOffset,
+    /// Form of the instructions that are executed and recorded.
+    // Runs of before this field existed keep their identity.
+    #[serde(skip_serializing_if = "EmulatedCode::is_default")]
+    pub code: EmulatedCode,
+}
+
+/// Form of the instructions that are executed and recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum EmulatedCode {
+    /// Instructions and order of the PTX text.
+    #[default]
+    AsWritten,
+    /// Instructions and order that a compiler for hardware makes of the text.
+    AsCompiled,
+}
+
+impl EmulatedCode {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    pub(super) fn form(self) -> CodeForm {
+        match self {
+            Self::AsWritten => CodeForm::AsWritten,
+            Self::AsCompiled => CodeForm::AsCompiled,
+        }
+    }
 }
 
 /// Bytes of device memory before the first buffer: a multiple of 256, like allocations, up to 16
@@ -101,6 +129,7 @@ impl Default for EmulationSpec {
             stream_bytes: options.stream_bytes,
             heap_bytes: options.heap_bytes,
             allocation_offset_bytes: AllocationOffset::default(),
+            code: EmulatedCode::default(),
         }
     }
 }
@@ -132,7 +161,10 @@ impl EmulationSpec {
             EmulationOrder::Shuffled { seed } => (WorkGroupOrder::Shuffled, seed),
         };
         FrontEnd {
-            name: "ptx".to_owned(),
+            name: match self.code {
+                EmulatedCode::AsWritten => "ptx".to_owned(),
+                EmulatedCode::AsCompiled => "ptx as compiled".to_owned(),
+            },
             version: env!("CARGO_PKG_VERSION").to_owned(),
             resident_work_groups: self.resident_work_groups,
             quantum: self.quantum,

@@ -4,7 +4,7 @@ use warpweave_params::{Diagnostic, Diagnostics};
 use warpweave_ptx::{Finding, ProgramChecker, Verdict};
 
 use super::HostProgram;
-use super::emulation::EmulationSpec;
+use super::emulation::{EmulatedCode, EmulationSpec};
 use super::execute::{
     CheckResult, EMULATED_COPIES, Emulated, EmulationProgress, ExecuteError, Host,
 };
@@ -80,7 +80,12 @@ impl HostProgram {
         emulation: &EmulationSpec,
         progress: &EmulationProgress,
     ) -> Result<Examined, ExecuteError> {
-        let mut device = Emulated::new(self, emulation, progress);
+        // Findings are about the program as its author knows it.
+        let emulation = EmulationSpec {
+            code: EmulatedCode::AsWritten,
+            ..*emulation
+        };
+        let mut device = Emulated::new(self, &emulation, progress)?;
         device.checker = Some(ProgramChecker::new().counting(progress.counts()));
         let mut host = Host::new(self, &mut device, EMULATED_COPIES)?;
         let (stopped, checks) = match host.run() {

@@ -133,7 +133,9 @@ pub use description::{
     GraphInput, Launch, LaunchPlace, Mistake, ReadMode, Record, TexelFormat, TextureInput,
     Tolerance,
 };
-pub use emulation::{AllocationOffset, EMULATOR_VERSION, EmulationOrder, EmulationSpec};
+pub use emulation::{
+    AllocationOffset, EMULATOR_VERSION, EmulatedCode, EmulationOrder, EmulationSpec,
+};
 pub use examine::{Examined, ReviewedFinding};
 pub(crate) use execute::StaticLaunches;
 pub use execute::{

@@ -1,10 +1,11 @@
 //! Modules of a program, and selection of the module that a command refers to.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use warpweave_files::Ledger;
 use warpweave_inputs::Name;
 use warpweave_params::{Diagnostic, Diagnostics, Source, Span, name_hint};
-use warpweave_ptx::{Kernel, Module};
+use warpweave_ptx::{CodeForm, Kernel, Module};
 
 use super::unknown;
 
@@ -23,6 +24,8 @@ pub(super) struct ModuleText {
 pub struct ProgramModule {
     name: String,
     module: Arc<Module>,
+    /// Module in the form of compiled code, once it was asked for.
+    compiled: OnceLock<Arc<Module>>,
     text: String,
 }
 
@@ -35,6 +38,27 @@ impl ProgramModule {
     /// Returns the parsed module with its kernels and variables.
     pub fn module(&self) -> &Module {
         &self.module
+    }
+
+    /// Returns the module in a form of code, after charging the ledger for a new one.
+    pub(super) fn in_form(
+        &self,
+        form: CodeForm,
+        ledger: &Ledger,
+    ) -> Result<&Arc<Module>, Diagnostic> {
+        if form == CodeForm::AsWritten {
+            return Ok(&self.module);
+        }
+        if let Some(compiled) = self.compiled.get() {
+            return Ok(compiled);
+        }
+        let file = self.module.file();
+        // The text is kept in both forms while one is made of the other.
+        let bytes = Module::parse_bytes(&self.text).saturating_mul(2);
+        ledger.charge(file, bytes).map_err(Diagnostic::from)?;
+        let compiled = Module::parse_as(file, &self.text, form);
+        let compiled = compiled.map_err(|problems| Diagnostic::error(problems.to_string()))?;
+        Ok(self.compiled.get_or_init(|| Arc::new(compiled)))
     }
 
     /// Returns the PTX text of the module.
@@ -77,6 +101,7 @@ pub(super) fn parse(texts: Vec<ModuleText>) -> Result<Vec<ProgramModule>, Diagno
         modules.extend(module.map(|module| ProgramModule {
             name: text.name.value,
             module: Arc::new(module),
+            compiled: OnceLock::new(),
             text: text.text,
         }));
     }

@@ -33,7 +33,9 @@ pub(crate) fn instruction(
 ) -> Instruction {
     let body = &encoder.function.body;
     let resolved = &body.instructions[index];
-    let mut described = Instruction::new(resolved.opcode, class(encoder, resolved.opcode, op));
+    let class = resolved.class;
+    let class = class.unwrap_or_else(|| self::class(encoder, resolved.opcode, op));
+    let mut described = Instruction::new(resolved.opcode, class);
     match op {
         Op::Load(at) | Op::Store(at) | Op::Prefetch(at) => {
             let access = &encoder.tables.accesses[at as usize];

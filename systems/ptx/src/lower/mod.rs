@@ -3,6 +3,7 @@
 
 mod bits;
 mod compare;
+mod compile;
 mod control;
 mod convert;
 mod describe;
@@ -34,9 +35,20 @@ use crate::cfg::Graph;
 use crate::diagnostics::{Source, SpannedError};
 use crate::kernel::{Kernel, Patch, RefusedKernel, Storage};
 use crate::lower::encode::NumberedFunction;
-use crate::lower::names::{Formal, ModuleNames, has_storage};
+use crate::lower::names::{Formal, ModuleNames, SharedVariable, has_storage};
 use crate::site::Symbol;
 use crate::types::ScalarType;
+
+/// Form in which the instructions of a module are executed and recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CodeForm {
+    /// Instructions and order of the PTX text.
+    #[default]
+    AsWritten,
+    /// Instructions and order that a compiler for hardware makes of the text. Results are the same,
+    /// unless threads race.
+    AsCompiled,
+}
 
 /// Result of lowering a module: kernels, variables and files.
 pub(crate) struct Lowered {
@@ -49,7 +61,11 @@ pub(crate) struct Lowered {
 
 /// Lowers all functions of a module and also checks unused ones. Kernels that need unsupported
 /// features are returned separately.
-pub(crate) fn lower(tree: &Tree<'_>, source: &Source<'_>) -> Result<Lowered, Vec<SpannedError>> {
+pub(crate) fn lower(
+    tree: &Tree<'_>,
+    source: &Source<'_>,
+    form: CodeForm,
+) -> Result<Lowered, Vec<SpannedError>> {
     let mut names = ModuleNames::default();
     let mut complaints = Vec::new();
     for variable in &tree.variables {
@@ -75,8 +91,9 @@ pub(crate) fn lower(tree: &Tree<'_>, source: &Source<'_>) -> Result<Lowered, Vec
     let mut unsupported = Vec::with_capacity(functions.len());
     for function in &functions {
         let body = function.body.as_ref().map(|statements| {
-            names::resolve(function, statements, &mut names)
-                .and_then(|body| prepare(function, body).map_err(|complaint| vec![complaint]))
+            names::resolve(function, statements, &mut names).and_then(|body| {
+                prepare(function, body, form, &names.shared).map_err(|complaint| vec![complaint])
+            })
         });
         let (body, found) = match body {
             None => (None, Vec::new()),
@@ -91,6 +108,11 @@ pub(crate) fn lower(tree: &Tree<'_>, source: &Source<'_>) -> Result<Lowered, Vec
     }
     if !complaints.is_empty() {
         return Err(complaints);
+    }
+    if form == CodeForm::AsCompiled {
+        for variable in &mut names.shared {
+            variable.align = compile::shared_alignment(variable);
+        }
     }
     let taken = address_taken(&prepared, tree, &names);
     link_indirect_calls(&mut prepared, &functions, &taken);
@@ -234,6 +256,24 @@ fn unique_functions<'t, 'a>(
 }
 
 fn prepare<'a>(
+    function: &Function<'a>,
+    body: names::Body<'a>,
+    form: CodeForm,
+    shared: &[SharedVariable],
+) -> Result<NumberedFunction<'a>, SpannedError> {
+    if form == CodeForm::AsCompiled {
+        let mut compiled = body.clone();
+        compile::compile(&mut compiled, shared, function.directives.threads());
+        // A function that has no registers left for this form keeps the other.
+        if let Ok(numbered) = number(function, compiled) {
+            return Ok(numbered);
+        }
+    }
+    number(function, body)
+}
+
+/// Gives the values of a function their registers.
+fn number<'a>(
     function: &Function<'a>,
     body: names::Body<'a>,
 ) -> Result<NumberedFunction<'a>, SpannedError> {

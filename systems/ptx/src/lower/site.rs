@@ -183,13 +183,6 @@ fn results(operand: &Operand, list: &mut Vec<Option<u32>>) {
     }
 }
 
-fn has(opcode: &str, modifier: &str) -> bool {
-    // Asked of every instruction: bytes are compared faster than text.
-    let mut parts = opcode.as_bytes().split(|byte| *byte == b'.');
-    parts.next();
-    parts.any(|found| found == modifier.as_bytes())
-}
-
 fn rule(opcode: &str, op: Op) -> Rule {
     match op {
         Op::Load(_) | Op::LoadMatrix(_) => return Rule::Load,
@@ -216,7 +209,7 @@ fn rule(opcode: &str, op: Op) -> Rule {
         "and" | "or" => Rule::Mask,
         "min" | "max" | "shfl" => Rule::Either,
         "div" | "rem" => Rule::Divide,
-        "bar" | "barrier" if has(opcode, "warp") => Rule::WavefrontBarrier,
+        "bar" | "barrier" if opcodes::has(opcode, "warp") => Rule::WavefrontBarrier,
         "membar" | "fence" => Rule::Fence,
         "setp" | "set" | "testp" | "isspacep" | "vote" | "match" | "activemask" | "bar"
         | "barrier" | "clz" | "popc" | "bfind" | "tex" | "tld4" | "txq" => Rule::Plain,
@@ -226,18 +219,19 @@ fn rule(opcode: &str, op: Op) -> Rule {
 
 fn order(opcode: &str) -> Order {
     let base = opcodes::base(opcode);
-    let is = |modifiers: &[&str]| modifiers.iter().any(|modifier| has(opcode, modifier));
     let strong = match base {
         "atom" | "red" | "membar" | "fence" => true,
-        _ => is(&["volatile", "mmio", "relaxed", "acquire", "release"]),
+        _ => opcodes::is_ordered(opcode),
     };
-    let strength = match (strong, has(opcode, "cta")) {
+    let strength = match (strong, opcodes::has(opcode, "cta")) {
         (false, _) => SyncScope::Weak,
         (true, true) => SyncScope::Group,
         (true, false) => SyncScope::Device,
     };
     Order {
         strength,
-        releases: is(&["release", "acq_rel"]),
+        releases: ["release", "acq_rel"]
+            .iter()
+            .any(|word| opcodes::has(opcode, word)),
     }
 }

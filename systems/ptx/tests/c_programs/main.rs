@@ -13,7 +13,9 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use warpweave_ptx::{DeviceMemory, EmulationOptions, KernelArgument, LaunchConfig, Module, launch};
+use warpweave_ptx::{
+    CodeForm, DeviceMemory, EmulationOptions, KernelArgument, LaunchConfig, Module, launch,
+};
 
 use self::generate::{LANES, RESULTS};
 
@@ -116,11 +118,19 @@ fn on_host(clang: &OsStr, level: &str, text: &str, folder: &Path) -> Vec<u64> {
         .collect()
 }
 
-/// Returns the values stored by the kernel in the emulator.
+/// Returns the values stored by the kernel in the emulator, which both forms of code must store.
 fn on_device(clang: &OsStr, level: &str, text: &str) -> Result<Vec<u64>, String> {
     let compiled = compile(clang, level, &[&DEVICE[..], &["-o", "-"]].concat(), text)?;
     let ptx = String::from_utf8(compiled).map_err(|error| error.to_string())?;
-    let module = Module::parse("program.ptx", &ptx).map_err(|errors| errors.to_string())?;
+    let written = emulated(&ptx, CodeForm::AsWritten)?;
+    if emulated(&ptx, CodeForm::AsCompiled)? != written {
+        return Err("the compiled form stores other values".to_owned());
+    }
+    Ok(written)
+}
+
+fn emulated(ptx: &str, form: CodeForm) -> Result<Vec<u64>, String> {
+    let module = Module::parse_as("program.ptx", ptx, form).map_err(|errors| errors.to_string())?;
     let mut memory = DeviceMemory::new();
     let bytes = u64::from(8 * LANES * RESULTS);
     let out = memory.allocate("out", bytes);

@@ -1,7 +1,8 @@
 //! Helpers that run a few PTX instructions over 32 lanes.
 
 use warpweave_ptx::{
-    DeviceMemory, EmulationError, EmulationOptions, KernelArgument, LaunchConfig, Module, launch,
+    CodeForm, DeviceMemory, EmulationError, EmulationOptions, KernelArgument, LaunchConfig, Module,
+    launch,
 };
 use warpweave_trace::{KernelTrace, Lanes, Record};
 
@@ -106,7 +107,31 @@ pub(crate) fn try_launch(
         args: &[KernelArgument::Pointer(out)],
     };
     let trace = launch(&module, "k", config, &mut memory, options)?;
+    let bytes = u64::from(grid * threads.max(32)) * 16;
+    let written = memory.read(out, bytes).expect("the buffer");
+    assert_eq!(
+        compiled(text, config, bytes, options),
+        Ok(written.to_vec()),
+        "as compiled"
+    );
     Ok(Run { memory, out, trace })
+}
+
+/// Returns the buffer after the same launch of compiled code.
+fn compiled(
+    text: &str,
+    config: LaunchConfig<'_>,
+    bytes: u64,
+    options: &EmulationOptions,
+) -> Result<Vec<u8>, String> {
+    let text = format!("{HEADER}{text}");
+    let module = Module::parse_as("test.ptx", &text, CodeForm::AsCompiled);
+    let module = module.map_err(|errors| errors.to_string())?;
+    let mut memory = DeviceMemory::new();
+    let out = memory.allocate("out", bytes);
+    let ended = launch(&module, "k", config, &mut memory, options);
+    ended.map_err(|error| error.to_string())?;
+    Ok(memory.read(out, bytes).expect("the buffer").to_vec())
 }
 
 pub(crate) fn run_module(text: &str, threads: u32) -> Run {

@@ -7,6 +7,7 @@
 
 mod acceptance;
 mod checker;
+mod compiled;
 mod conformance;
 mod control;
 mod device_launches;

@@ -122,14 +122,14 @@ pub trait Device {
         Err(DeviceError::Refused(message))
     }
 
-    /// Binds a texture to a texture reference of a module, until another is bound. Devices refuse
-    /// unless they override this.
+    /// Binds a texture to a texture reference of the module with this number, until another is
+    /// bound. Devices refuse unless they override this.
     ///
     /// # Errors
     /// Returns the reason why the texture cannot be bound.
     fn bind_texture(
         &mut self,
-        _module: &ProgramModule,
+        _module: usize,
         reference: &str,
         _handle: u64,
     ) -> Result<(), DeviceError> {

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use warpweave_params::Diagnostic;
 use warpweave_ptx::{
-    DeviceMemory, EmulationOptions, LaunchConfig, LaunchWatch, ProgramChecker, Texture, foresee,
-    launch_family,
+    DeviceMemory, EmulationOptions, LaunchConfig, LaunchWatch, Module, ProgramChecker, Texture,
+    foresee, launch_family,
 };
 use warpweave_trace::{Allocation, HostCommand};
 
@@ -17,7 +18,8 @@ use crate::host_program::{EmulationSpec, HostProgram};
 
 /// Emulator with its memory, and the trace of what it has done.
 pub(in crate::host_program) struct Emulated<'p> {
-    program: &'p HostProgram,
+    /// Modules in the form of code that is emulated.
+    modules: Vec<Arc<Module>>,
     options: EmulationOptions,
     pub(super) memory: DeviceMemory,
     pub(in crate::host_program) recorded: Recorded,
@@ -30,22 +32,26 @@ pub(in crate::host_program) struct Emulated<'p> {
 }
 
 impl<'p> Emulated<'p> {
-    /// Creates a device with empty memory.
+    /// Creates a device with empty memory, after bringing the modules into the form to emulate.
     pub(in crate::host_program) fn new(
         program: &'p HostProgram,
         emulation: &EmulationSpec,
         progress: &'p EmulationProgress,
-    ) -> Self {
+    ) -> Result<Self, Diagnostic> {
+        let ledger = program.reading.ledger();
+        let form = emulation.code.form();
+        let modules = program.modules.iter();
+        let modules = modules.map(|module| module.in_form(form, ledger).cloned());
         let memory = DeviceMemory::beginning_at(emulation.allocation_offset_bytes.get());
-        Self {
-            program,
+        Ok(Self {
+            modules: modules.collect::<Result<_, _>>()?,
             options: emulation.options(),
-            memory: memory.charged_to(program.reading.ledger()),
+            memory: memory.charged_to(ledger),
             recorded: Recorded::default(),
             progress,
             checker: None,
             foresight: Foresight::None,
-        }
+        })
     }
 
     /// Returns the allocations: buffers first, then variables of the modules.
@@ -61,7 +67,7 @@ impl<'p> Emulated<'p> {
     /// Emulates a launch that the checker or a known list of launches may watch.
     fn emulate(&mut self, launch: &DeviceLaunch<'_>) -> Result<(), DeviceError> {
         let DeviceLaunch { kernel, grid, .. } = *launch;
-        let module = launch.module.module();
+        let module = self.modules[launch.module_number].as_ref();
         let config = config(launch);
         let options = EmulationOptions {
             is_cooperative: launch.cooperative,
@@ -125,11 +131,11 @@ impl Device for Emulated<'_> {
 
     /// Allocates and initialises variables in module order. An `.extern` variable refers to that of
     /// an earlier module.
-    fn load(&mut self, modules: &[ProgramModule]) -> Result<(), DeviceError> {
-        for module in modules {
-            let loaded = self.memory.load(module.module());
+    fn load(&mut self, _modules: &[ProgramModule]) -> Result<(), DeviceError> {
+        for module in &self.modules {
+            let loaded = self.memory.load(module);
             loaded.map_err(|variable| DeviceError::Undefined {
-                file: module.module().file().to_owned(),
+                file: module.file().to_owned(),
                 variable,
             })?;
         }
@@ -137,8 +143,7 @@ impl Device for Emulated<'_> {
     }
 
     fn variable(&mut self, module: usize, name: &str) -> Result<DeviceAllocation, DeviceError> {
-        let module = self.program.modules[module].module();
-        let base = self.memory.variable(module, name);
+        let base = self.memory.variable(&self.modules[module], name);
         let mut allocations = self.memory.allocations().iter().enumerate();
         let allocation = allocations.find(|(_, it)| Some(it.base) == base);
         let missing = || refused(format!("variable `{name}` has no memory of its own"));
@@ -196,11 +201,12 @@ impl Device for Emulated<'_> {
 
     fn bind_texture(
         &mut self,
-        module: &ProgramModule,
+        module: usize,
         reference: &str,
         handle: u64,
     ) -> Result<(), DeviceError> {
-        let bound = self.memory.bind_texture(module.module(), reference, handle);
+        let module = &self.modules[module];
+        let bound = self.memory.bind_texture(module, reference, handle);
         bound.map_err(refused)
     }
 
@@ -208,7 +214,7 @@ impl Device for Emulated<'_> {
         let Foresight::All(ahead) = &self.foresight else {
             return self.emulate(launch);
         };
-        let (module, config) = (launch.module.module(), config(launch));
+        let (module, config) = (&self.modules[launch.module_number], config(launch));
         let foreseen = foresee(module, launch.kernel, config, &self.options, ahead);
         let number = self.recorded.kernels.len() as u32;
         self.recorded

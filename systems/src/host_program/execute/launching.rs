@@ -108,10 +108,9 @@ impl Host<'_, '_> {
         number: usize,
         command: &Placed<Command>,
     ) -> Result<(), Diagnostic> {
-        let module = &self.program.modules[number];
         for (reference, texture) in self.textures.references(number) {
             let handle = self.texture(texture)?;
-            let bound = self.device.bind_texture(module, &reference, handle);
+            let bound = self.device.bind_texture(number, &reference, handle);
             bound.map_err(|error| refusal(command, &error))?;
         }
         Ok(())

@@ -173,7 +173,7 @@ impl HostProgram {
         progress: &EmulationProgress,
         foresight: Foresight<'_>,
     ) -> Result<Executed, ExecuteError> {
-        let mut device = Emulated::new(self, emulation, progress);
+        let mut device = Emulated::new(self, emulation, progress)?;
         device.foresight = foresight;
         let mut host = Host::new(self, &mut device, EMULATED_COPIES)?;
         host.run()?;

@@ -38,7 +38,7 @@ impl StaticLaunches {
         let ahead = Ahead::of(window);
         let progress = EmulationProgress::default();
         let ledger = Ledger::new(&program.reading.ledger().budget());
-        let mut device = Emulated::new(program, emulation, &progress);
+        let mut device = Emulated::new(program, emulation, &progress).ok()?;
         device.memory = device.memory.charged_to(&ledger);
         device.foresight = Foresight::All(Arc::clone(&ahead));
         let mut host = Host::new(program, &mut device, EMULATED_COPIES).ok()?;

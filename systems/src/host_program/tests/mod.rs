@@ -1,15 +1,16 @@
 //! Tests of whole programs. `arguments.rs` covers launch arguments, and `commands.rs` covers
-//! partial copies, numbers read and variables written. `elements.rs` covers buffers of every type
-//! and from files, `examine.rs` the findings of checks, and `expectations.rs` compares buffers of
-//! one run. `workloads.rs` runs those of the repository, `modules.rs` programs of several modules,
-//! and `programs.rs` small ones built in Rust. `launches.rs` covers the limits and attributes of
-//! launches, and `matrices.rs` matrices of real numbers. `refusals.rs` covers messages for invalid
-//! files, and `sizes.rs` the effects of a size. `strategies.rs` runs the
-//! programs of the study of strategies. `structures.rs` covers compound elements and
-//! arguments, and `textures.rs` programs with textures.
+//! partial copies, numbers read and variables written. `compiled.rs` covers code as compiled, and
+//! `elements.rs` buffers of every type and from files. `examine.rs` covers the findings of checks,
+//! and `expectations.rs` compares buffers of one run. `workloads.rs` runs those of the repository,
+//! `modules.rs` programs of several modules, and `programs.rs` small ones built in Rust.
+//! `launches.rs` covers the limits and attributes of launches, and `matrices.rs` matrices of real
+//! numbers. `refusals.rs` covers messages for invalid files, and `sizes.rs` the effects of a size.
+//! `strategies.rs` runs the programs of the study of strategies. `structures.rs` covers compound
+//! elements and arguments, and `textures.rs` programs with textures.
 
 mod arguments;
 mod commands;
+mod compiled;
 mod elements;
 mod examine;
 mod expectations;

@@ -81,7 +81,7 @@ fn emulation_is_read_from_a_scenario() {
       |
     1 | (resident: 7)
       |  ^^^^^^^^
-      = hint: fields of EmulationSpec: resident_work_groups, quantum, order, step_limit, stall_limit, call_depth, stream_bytes, heap_bytes, allocation_offset_bytes
+      = hint: fields of EmulationSpec: resident_work_groups, quantum, order, step_limit, stall_limit, call_depth, stream_bytes, heap_bytes, allocation_offset_bytes, code
     ");
 }
 

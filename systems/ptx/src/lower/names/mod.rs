@@ -9,15 +9,18 @@ mod resolve;
 
 use std::collections::BTreeMap;
 
+use warpweave_trace::Class;
+
 use crate::alloc::{Effects, File};
 use crate::ast::{Linkage, Location, Variable};
 use crate::cfg::Flow;
 use crate::diagnostics::Span;
+use crate::lower::opcodes;
 use crate::ops::Special;
 use crate::site::Symbol;
 use crate::types::{ScalarType, StateSpace};
 
-pub(crate) use self::resolve::resolve;
+pub(crate) use self::resolve::{effects_of, resolve};
 
 /// Letters of the elements of a vector register, in order.
 const ELEMENTS: [[&str; 2]; 4] = [["x", "r"], ["y", "g"], ["z", "b"], ["w", "a"]];
@@ -61,7 +64,7 @@ pub(crate) struct Operand {
 }
 
 /// An instruction whose operands are resolved to indices.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Resolved<'a> {
     pub(crate) span: Span,
     pub(crate) opcode: &'a str,
@@ -71,6 +74,22 @@ pub(crate) struct Resolved<'a> {
     pub(crate) location: Option<Location>,
     /// True for the implicit return added where control reaches the end of a function.
     pub(crate) is_implied: bool,
+    /// Resource that the instruction needs, where its opcode does not tell.
+    pub(crate) class: Option<Class>,
+}
+
+impl Resolved<'_> {
+    /// True if the operand at an index is written.
+    pub(crate) fn writes(&self, at: usize) -> bool {
+        if at > 0 {
+            return false;
+        }
+        if opcodes::base(self.opcode) == "call" {
+            let is_list = matches!(self.operands[0].value, Value::List(_));
+            return is_list && self.operands.len() > 1;
+        }
+        opcodes::writes_first(self.opcode)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -107,7 +126,7 @@ pub(crate) struct SharedVariable {
 }
 
 /// Parameter and result sizes of an indirect call, and its possible targets.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Prototype {
     /// Size in bytes of each returned value.
     pub(crate) returns: Vec<u32>,
@@ -119,7 +138,7 @@ pub(crate) struct Prototype {
 }
 
 /// A function with all names resolved to indices.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Body<'a> {
     pub(crate) instructions: Vec<Resolved<'a>>,
     pub(crate) flows: Vec<Flow>,

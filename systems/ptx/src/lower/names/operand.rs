@@ -240,6 +240,7 @@ impl<'a> Resolver<'_, 'a> {
                 ],
                 location: resolved.location,
                 is_implied: false,
+                class: None,
             };
             self.effects(&addition);
             self.body.instructions.push(addition);

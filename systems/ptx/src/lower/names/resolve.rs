@@ -350,29 +350,16 @@ impl<'a> Resolver<'_, 'a> {
             operands: self.operands(operands)?,
             location: self.location,
             is_implied: false,
+            class: None,
         })
     }
 
     /// Computes the registers read and written, and the control flow.
     pub(super) fn effects(&mut self, resolved: &Resolved<'a>) {
-        let mut effects = Effects {
-            guarded: resolved.guard.is_some(),
-            ..Effects::default()
-        };
-        effects
-            .reads
-            .extend(resolved.guard.map(|(register, _)| register));
+        let effects = effects_of(resolved);
         let base = opcodes::base(resolved.opcode);
-        let is_call = base == "call";
-        let writes_first = opcodes::writes_first(resolved.opcode);
-        for (at, operand) in resolved.operands.iter().enumerate() {
-            let written = if is_call {
-                at == 0 && resolved.operands.len() > 1 && matches!(operand.value, Value::List(_))
-            } else {
-                at == 0 && writes_first
-            };
-            collect(&operand.value, written, &mut effects);
-            if let (true, &Value::Function(callee)) = (is_call, &operand.value) {
+        for operand in &resolved.operands {
+            if let (true, &Value::Function(callee)) = (base == "call", &operand.value) {
                 self.body.calls.push(callee);
             } else {
                 self.addresses(&operand.value);
@@ -435,6 +422,7 @@ impl<'a> Resolver<'_, 'a> {
                 operands: Vec::new(),
                 location: self.location,
                 is_implied: true,
+                class: None,
             });
             self.body.effects.push(Effects::default());
             self.body.flows.push(Flow::Leave { conditional: false });
@@ -506,6 +494,21 @@ pub(super) fn binding(first: u32, vector: u32) -> Binding {
         1 => Binding::Register(first),
         count => Binding::Vector(first, count),
     }
+}
+
+/// Returns the registers that an instruction reads and writes.
+pub(crate) fn effects_of(resolved: &Resolved<'_>) -> Effects {
+    let mut effects = Effects {
+        guarded: resolved.guard.is_some(),
+        ..Effects::default()
+    };
+    effects
+        .reads
+        .extend(resolved.guard.map(|(register, _)| register));
+    for (at, operand) in resolved.operands.iter().enumerate() {
+        collect(&operand.value, resolved.writes(at), &mut effects);
+    }
+    effects
 }
 
 pub(super) fn collect(value: &Value, written: bool, effects: &mut Effects) {

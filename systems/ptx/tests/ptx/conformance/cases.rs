@@ -3,7 +3,9 @@
 
 use std::fmt::Write as _;
 
-use warpweave_ptx::{DeviceMemory, EmulationOptions, KernelArgument, LaunchConfig, Module, launch};
+use warpweave_ptx::{
+    CodeForm, DeviceMemory, EmulationOptions, KernelArgument, LaunchConfig, Module, launch,
+};
 use warpweave_random::CounterRng;
 
 use super::exact::{BRAIN, DOUBLE, Format, HALF, SINGLE};
@@ -420,7 +422,14 @@ pub(super) fn run(cases: &[Case], module_variables: &str) -> Vec<String> {
     for (number, case) in cases.iter().enumerate() {
         text += &case.kernel(&format!("k{number}"));
     }
-    let module = match Module::parse("conformance.ptx", &text) {
+    let forms = [CodeForm::AsWritten, CodeForm::AsCompiled];
+    let mistakes = forms.map(|form| run_as(cases, &text, form));
+    mistakes.into_iter().flatten().collect()
+}
+
+/// Returns the mistakes of the cases' kernels in one form of code.
+fn run_as(cases: &[Case], text: &str, form: CodeForm) -> Vec<String> {
+    let module = match Module::parse_as("conformance.ptx", text, form) {
         Ok(module) => module,
         Err(errors) => return vec![errors.to_string()],
     };
