@@ -1,10 +1,10 @@
 //! List scheduling of basic blocks: loads first, while registers last.
 //!
 //! An in-order unit waits at the first instruction that needs a load. So the hardware's compiler
-//! puts what loads need, and the loads, in front of all else. This file does the same by list
-//! scheduling (Gibbons and Muchnick, "Efficient Instruction Scheduling for a Pipelined
-//! Architecture", PLDI 1986) under a limit of live registers. While a further load fits the limit,
-//! it comes next; otherwise an instruction that uses what is loaded.
+//! puts what loads need, and the loads, in front of all else. This file does the same. It follows
+//! Gibbons and Muchnick, "Efficient Instruction Scheduling for a Pipelined Architecture", PLDI
+//! 1986, under a limit of live registers. While a further load fits the limit, it comes next;
+//! otherwise an instruction that uses what is loaded.
 
 use std::collections::BTreeSet;
 

@@ -1,9 +1,9 @@
 //! Conversion of short branches to predicates.
 //!
-//! A side of a branch becomes guarded instructions if control enters it from the branch alone and
-//! leaves it where the other side begins or ends. All its instructions can be guarded. The rule is
-//! the triangle and diamond of Allen, Kennedy, Porterfield and Warren, "Conversion of Control
-//! Dependence to Data Dependence", POPL 1983, without nested guards.
+//! Control enters a side from its branch alone and leaves it where the other side begins or ends.
+//! All instructions of the side can be guarded. The rule is the triangle and diamond of Allen,
+//! Kennedy, Porterfield and Warren, "Conversion of Control Dependence to Data Dependence", POPL
+//! 1983, without nested guards.
 
 use crate::cfg::Flow;
 use crate::lower::compile::blocks::{Blocks, Line};
