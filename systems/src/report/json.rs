@@ -112,6 +112,7 @@ struct Totals<'a> {
 
 impl<'a> Totals<'a> {
     fn of(simulated: &'a Simulated) -> Self {
+        let slots = Slots::of(&simulated.statistics).in_kernels(&simulated.kernel_time);
         Self {
             cycles: simulated.cycles,
             simulated_s: simulated.seconds,
@@ -119,8 +120,8 @@ impl<'a> Totals<'a> {
             thread_instructions: simulated.thread_instructions,
             ipc: simulated.ipc(),
             occupancy: simulated.occupancy,
-            kernel_time: KernelTimeObject::of(simulated),
-            roofline: Roofline::of(simulated),
+            roofline: Roofline::of(simulated, &slots),
+            kernel_time: KernelTimeObject::of(simulated, slots),
             core_clock: &simulated.core_clock,
         }
     }
@@ -162,9 +163,8 @@ struct KernelTimeObject {
 }
 
 impl KernelTimeObject {
-    fn of(simulated: &Simulated) -> Self {
+    fn of(simulated: &Simulated, slots: Slots) -> Self {
         let time = &simulated.kernel_time;
-        let slots = Slots::of(&simulated.statistics).in_kernels(time);
         let totals = slots.totals();
         Self {
             cycles: time.cycles,

@@ -66,11 +66,11 @@ pub(super) struct Page {
 
 impl Page {
     fn write(&mut self, report: &Report) -> fmt::Result {
-        self.head(report)?;
-        self.kernels(report)?;
         let statistics = &report.simulated.statistics;
         let time = &report.simulated.kernel_time;
         let slots = Slots::of(statistics).in_kernels(time);
+        self.head(report, &slots)?;
+        self.kernels(report)?;
         self.slots(&slots, time)?;
         self.hit_rates(evidence::hit_rates(statistics))?;
         self.latencies(evidence::latencies(statistics))?;
@@ -102,7 +102,7 @@ impl Page {
         writeln!(self.out, "{name}{value}")
     }
 
-    fn head(&mut self, report: &Report) -> fmt::Result {
+    fn head(&mut self, report: &Report, slots: &Slots) -> fmt::Result {
         let simulated = &report.simulated;
         let scenario = self.title(&cut(&printable(&report.scenario), WIDTH));
         writeln!(self.out, "{scenario}")?;
@@ -146,7 +146,7 @@ impl Page {
                 grouped(simulated.wavefront_instructions)
             ),
         )?;
-        if let Some(roofline) = Roofline::of(simulated) {
+        if let Some(roofline) = Roofline::of(simulated, slots) {
             self.line("roofline", &roofline.in_words())?;
         }
         if let Some(region) = &simulated.region {

@@ -43,10 +43,10 @@ pub(super) struct Operations {
 }
 
 impl Roofline {
-    /// Returns the roofline of a run; `None` if no kernel ran, or nothing reports issue slots.
-    pub(super) fn of(simulated: &Simulated) -> Option<Self> {
+    /// Returns the roofline of a run with these slots in its kernels; `None` if no kernel ran, or
+    /// nothing reports issue slots.
+    pub(super) fn of(simulated: &Simulated, slots: &Slots) -> Option<Self> {
         let time = &simulated.kernel_time;
-        let slots = Slots::of(&simulated.statistics).in_kernels(time);
         let slots: u64 = slots.totals().iter().sum();
         if time.cycles == 0 || slots == 0 {
             return None;
@@ -112,39 +112,45 @@ fn digits(value: f64) -> String {
 
 impl Operations {
     fn add(&mut self, instance: &InstanceStatistics) {
-        if !instance
-            .values
-            .iter()
-            .any(|one| one.role == Some(roles::ISSUE_SLOTS))
-        {
-            return;
-        }
+        let mut found = Self::default();
+        let mut is_unit = false;
         for statistic in &instance.values {
-            let (Some(class), Value::Counter(count)) =
-                (statistic.name.strip_prefix(INSTRUCTIONS), &statistic.value)
-            else {
+            is_unit |= statistic.role == Some(roles::ISSUE_SLOTS);
+            // Most counters of a machine are 0; their names are not looked at.
+            let Value::Counter(count @ 1..) = statistic.value else {
+                continue;
+            };
+            let Some(class) = statistic.name.strip_prefix(INSTRUCTIONS) else {
                 continue;
             };
             let sort = match class.split('_').next() {
-                Some("int") => &mut self.integer,
-                Some("fp" | "special" | "convert") => &mut self.single,
-                Some("dp") => &mut self.double,
-                _ => &mut self.other,
+                Some("int") => &mut found.integer,
+                Some("fp" | "special" | "convert") => &mut found.single,
+                Some("dp") => &mut found.double,
+                _ => &mut found.other,
             };
             *sort += count;
+        }
+        if is_unit {
+            self.integer += found.integer;
+            self.single += found.single;
+            self.double += found.double;
+            self.other += found.other;
         }
     }
 }
 
 /// Returns the bytes that a memory moved, with the busy cycles and all cycles of its data bus.
 fn traffic(instance: &InstanceStatistics) -> Option<(u64, [u64; 2])> {
-    let Some(Value::Ratio { part, whole }) = instance.get(DATA_BUS) else {
-        return None;
-    };
+    let mut ratios = instance.values.iter().filter_map(|one| match one.value {
+        Value::Ratio { part, whole } => Some((one, part, whole)),
+        _ => None,
+    });
+    let (_, part, whole) = ratios.find(|(one, ..)| &*one.name == DATA_BUS)?;
     let Some(Value::Counter(bytes)) = instance.get(BYTES) else {
         return None;
     };
-    Some((*bytes, [*part, *whole]))
+    Some((*bytes, [part, whole]))
 }
 
 #[cfg(test)]

@@ -74,7 +74,8 @@ impl Report {
             let words = format!("{:.1}% while kernels ran", occupancy * 100.0);
             line("occupancy in kernels", words)?;
         }
-        if let Some(roofline) = Roofline::of(simulated) {
+        let slots = Slots::of(&simulated.statistics).in_kernels(&simulated.kernel_time);
+        if let Some(roofline) = Roofline::of(simulated, &slots) {
             line("roofline", roofline.in_words())?;
         }
         if let Some(region) = &simulated.region {

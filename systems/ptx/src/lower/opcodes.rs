@@ -405,8 +405,16 @@ pub(crate) fn has(opcode: &str, modifier: &str) -> bool {
 
 /// True if an access is volatile or ordered against those of other threads.
 pub(crate) fn is_ordered(opcode: &str) -> bool {
-    const ORDERS: [&str; 5] = ["volatile", "mmio", "relaxed", "acquire", "release"];
-    ORDERS.iter().any(|modifier| has(opcode, modifier))
+    let mut parts = opcode.as_bytes().split(|byte| *byte == b'.');
+    parts.next();
+    parts.any(|part| {
+        // Most modifiers are shorter than any of these.
+        part.len() >= 4
+            && matches!(
+                part,
+                b"volatile" | b"mmio" | b"relaxed" | b"acquire" | b"release"
+            )
+    })
 }
 
 #[cfg(test)]

@@ -223,10 +223,10 @@ fn order(opcode: &str) -> Order {
         "atom" | "red" | "membar" | "fence" => true,
         _ => opcodes::is_ordered(opcode),
     };
-    let strength = match (strong, opcodes::has(opcode, "cta")) {
-        (false, _) => SyncScope::Weak,
-        (true, true) => SyncScope::Group,
-        (true, false) => SyncScope::Device,
+    let strength = match strong {
+        false => SyncScope::Weak,
+        true if opcodes::has(opcode, "cta") => SyncScope::Group,
+        true => SyncScope::Device,
     };
     Order {
         strength,
