@@ -1,6 +1,7 @@
 //! Checks `correlate`: counters measured on an H200, reports of runs, formats and refusals.
 
 use serde_json::Value;
+use std::fmt::Write as _;
 
 use crate::harness::{Bench, Ended, scenarios, told};
 
@@ -148,7 +149,8 @@ fn own_profile(report: &Value) -> String {
             ),
             ("Elapsed Cycles", &kernel["run_cycles"]),
         ] {
-            text += &format!(
+            let _ = write!(
+                text,
                 "\"{}\",\"7\",\"hotspot(float *, int)\",\"({})\",\"({})\",\"{metric}\",\"\",\"{value}\"\n",
                 kernel["number"],
                 shape("block"),
@@ -207,7 +209,10 @@ fn a_run_and_its_program_count_the_same_requests() {
             "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
             "smsp__inst_executed_op_shared.sum",
         ] {
-            profile += &format!("\"{id}\",\"7\",\"hotspot\",\"\",\"\",\"{metric}\",\"\",\"1\"\n");
+            let _ = write!(
+                profile,
+                "\"{id}\",\"7\",\"hotspot\",\"\",\"\",\"{metric}\",\"\",\"1\"\n"
+            );
         }
     }
     bench.write("profile.csv", &profile);

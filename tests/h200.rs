@@ -37,9 +37,12 @@ fn latencies_of_the_h200_are_those_measured() {
     let told = warpweave(&arguments);
     assert_eq!((told.code, &*told.err), (0, ""));
     for (quantity, at, measured) in MEASURED {
-        let begin = [quantity, at].map(|cell| match cell.contains(',') {
-            true => format!("\"{cell}\""),
-            false => cell.to_owned(),
+        let begin = [quantity, at].map(|cell| {
+            if cell.contains(',') {
+                format!("\"{cell}\"")
+            } else {
+                cell.to_owned()
+            }
         });
         let begin = begin.join(",") + ",";
         let row = told.out.lines().find_map(|row| row.strip_prefix(&begin));

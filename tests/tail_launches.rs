@@ -1,9 +1,11 @@
 //! Checks when the launches into a kernel's special streams run on a whole machine.
 
+use std::fmt::Write as _;
+
 use crate::harness::{Bench, scenarios};
 
-/// Launches work into the tail-launch stream, the fire-and-forget stream and the default stream of
-/// the work-group, in the order of `streams`; `host` follows in the stream of the host.
+/// Returns a module whose kernel `parent` launches a kernel into each of `streams`, in this order.
+/// They are the tail-launch, fire-and-forget and default streams.
 fn program(streams: &[u32]) -> String {
     let mut launches = String::new();
     for (number, stream) in streams.iter().enumerate() {
@@ -12,7 +14,8 @@ fn program(streams: &[u32]) -> String {
             4 => "forgotten",
             _ => "ordinary",
         };
-        launches += &format!(
+        let _ = write!(
+            launches,
             "{{ .param .b64 k; .param .align 4 .b8 g[12]; .param .align 4 .b8 b[12]; .param .b32 s;
                 .param .b64 r; .param .b64 l; .param .b64 to; .param .b32 e;
                 mov.u64 %rd2, {kernel};
@@ -81,10 +84,10 @@ fn run(streams: &[u32], sets: &[&str]) -> Vec<Ran> {
             n = streams.len(),
         ),
     );
-    let system = scenarios().join("systems/laser.ron");
+    let system = scenarios().join("systems/laser.ron").display().to_string();
     bench.write(
         "s.ron",
-        &format!("Scenario(system: {system:?}, workload: \"w.ron\")"),
+        &format!("Scenario(system: \"{system}\", workload: \"w.ron\")"),
     );
     let sets = sets.iter().flat_map(|set| ["--set", set]);
     let arguments = ["run", "s.ron", "--quiet", "--format", "json"];

@@ -49,6 +49,10 @@ pub enum EmulatedCode {
 }
 
 impl EmulatedCode {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "the form that serde asks for"
+    )]
     fn is_default(&self) -> bool {
         *self == Self::default()
     }
