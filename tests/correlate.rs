@@ -149,9 +149,9 @@ fn own_profile(report: &Value) -> String {
             ),
             ("Elapsed Cycles", &kernel["run_cycles"]),
         ] {
-            let _ = write!(
+            let _ = writeln!(
                 text,
-                "\"{}\",\"7\",\"hotspot(float *, int)\",\"({})\",\"({})\",\"{metric}\",\"\",\"{value}\"\n",
+                "\"{}\",\"7\",\"hotspot(float *, int)\",\"({})\",\"({})\",\"{metric}\",\"\",\"{value}\"",
                 kernel["number"],
                 shape("block"),
                 shape("grid"),
@@ -209,9 +209,9 @@ fn a_run_and_its_program_count_the_same_requests() {
             "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
             "smsp__inst_executed_op_shared.sum",
         ] {
-            let _ = write!(
+            let _ = writeln!(
                 profile,
-                "\"{id}\",\"7\",\"hotspot\",\"\",\"\",\"{metric}\",\"\",\"1\"\n"
+                "\"{id}\",\"7\",\"hotspot\",\"\",\"\",\"{metric}\",\"\",\"1\""
             );
         }
     }
