@@ -66,7 +66,8 @@ impl HostProgramBuilder {
         self.modules.push(ModuleText {
             name: file.as_str().into(),
             file,
-            text: text.into(),
+            text: text.into().into(),
+            parsed: None,
             place: None,
         });
         self

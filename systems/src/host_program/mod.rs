@@ -108,6 +108,7 @@ mod origin;
 mod params;
 mod read;
 mod results;
+mod shared_modules;
 mod sizes;
 mod structures;
 mod tables;
@@ -143,6 +144,7 @@ pub use execute::{
     ExecuteError, Executed, LiveRun,
 };
 pub use modules::ProgramModule;
+pub(crate) use shared_modules::SharedModules;
 pub use warpweave_ptx::{
     AccessSite, EmulationError, Finding, FindingKind, Printed, SourcePlace, Verdict,
 };

@@ -14,7 +14,9 @@ use super::unknown;
 pub(super) struct ModuleText {
     pub(super) name: Name,
     pub(super) file: String,
-    pub(super) text: String,
+    pub(super) text: Arc<str>,
+    /// The module itself, if another program has parsed it.
+    pub(super) parsed: Option<Arc<Module>>,
     /// Location in the file that names it.
     pub(super) place: Option<Span>,
 }
@@ -26,7 +28,7 @@ pub struct ProgramModule {
     module: Arc<Module>,
     /// Module in the form of compiled code, once it was asked for.
     compiled: OnceLock<Arc<Module>>,
-    text: String,
+    text: Arc<str>,
 }
 
 impl ProgramModule {
@@ -38,6 +40,11 @@ impl ProgramModule {
     /// Returns the parsed module with its kernels and variables.
     pub fn module(&self) -> &Module {
         &self.module
+    }
+
+    /// Returns the parsed module and its text, for other programs that name it.
+    pub(super) fn shared(&self) -> (&Arc<Module>, &Arc<str>) {
+        (&self.module, &self.text)
     }
 
     /// Returns the module in a form of code, after charging the ledger for a new one.
@@ -97,10 +104,13 @@ pub(super) fn parse(texts: Vec<ModuleText>) -> Result<Vec<ProgramModule>, Diagno
             problems.push(text.name.error(message));
             continue;
         }
-        let module = problems.take(parse_one(&text));
+        let module = match &text.parsed {
+            Some(parsed) => Some(Arc::clone(parsed)),
+            None => problems.take(parse_one(&text)).map(Arc::new),
+        };
         modules.extend(module.map(|module| ProgramModule {
             name: text.name.value,
-            module: Arc::new(module),
+            module,
             compiled: OnceLock::new(),
             text: text.text,
         }));

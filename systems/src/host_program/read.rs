@@ -17,6 +17,7 @@ use super::description::{
 use super::inputs::{build_graph, define_matrix, define_properties};
 use super::modules::ModuleText;
 use super::params::Params;
+use super::shared_modules::SharedModules;
 use super::sizes;
 
 /// Workload file. Its sections are read in order, and each may use definitions of earlier ones.
@@ -78,6 +79,20 @@ impl HostProgram {
         overrides: &BTreeMap<String, Node>,
         references: &References,
     ) -> Result<Self, Diagnostics> {
+        let shared = SharedModules::default();
+        Self::from_node_with(node, files, size, overrides, references, &shared)
+    }
+
+    /// Reads a workload file like [`Self::from_node`]. Modules are taken from those that are
+    /// `shared`, and added to them.
+    pub(crate) fn from_node_with(
+        node: &Node,
+        files: &Files,
+        size: Option<&Name>,
+        overrides: &BTreeMap<String, Node>,
+        references: &References,
+        shared: &SharedModules,
+    ) -> Result<Self, Diagnostics> {
         let file: Workload = from_named(node, "Workload")?;
         let values = sizes::values(&file.params, &file.sizes, size, overrides)?;
         let params = Params::read(&file.params, &values)?;
@@ -101,7 +116,7 @@ impl HostProgram {
                 .push(files.folder().join(&path.value));
             builder
                 .modules
-                .extend(problems.take(read_module(name, &path, files)));
+                .extend(problems.take(read_module(name, &path, files, shared)));
         }
 
         // Buffers may use properties of graphs and matrices, so these are built first.
@@ -160,7 +175,10 @@ impl HostProgram {
         let allowed: Option<Vec<Placed<Allow>>> = problems.take(params.part(file.allow));
         builder.allowed = allowed.unwrap_or_default();
         problems.into_result(())?;
-        builder.build()
+        let program = builder.build()?;
+        let modules = program.modules.iter();
+        modules.for_each(|module| shared.keep(module, &files.ledger().budget()));
+        Ok(program)
     }
 }
 
@@ -219,7 +237,12 @@ fn demand(expect: &Expect, references: &References) -> Result<Demand, Diagnostic
 }
 
 /// Reads the module `called` from the file `name`.
-fn read_module(called: Name, name: &Name, files: &Files) -> Result<ModuleText, Diagnostic> {
+fn read_module(
+    called: Name,
+    name: &Name,
+    files: &Files,
+    shared: &SharedModules,
+) -> Result<ModuleText, Diagnostic> {
     let path = files.folder().join(&name.value);
     let what = "a PTX module: it does not begin with `.version`";
     let source = files.other_text(&path, what, is_ptx).map_err(|error| {
@@ -240,8 +263,9 @@ fn read_module(called: Name, name: &Name, files: &Files) -> Result<ModuleText, D
     charged.map_err(|error| name.blame(error))?;
     Ok(ModuleText {
         name: called,
+        parsed: shared.get(source.name(), source.text()),
         file: source.name().to_owned(),
-        text: source.text().to_owned(),
+        text: source.text().into(),
         place: name.place.clone(),
     })
 }

@@ -149,15 +149,23 @@ impl Request<'_> {
                 let read = read_named(&work_path, &name, &["Workload"], files);
                 let node = problems.take(read)?;
                 let folder = beside(&work_path);
-                let read = || {
-                    let (files, references) = (files.at(folder), standard_references());
-                    HostProgram::from_node(&node, &files, size, changes, &references)
-                };
+                let (files, references) = (files.at(folder), standard_references());
                 let program = match self.programs {
-                    None => read().map(Arc::new),
+                    None => HostProgram::from_node(&node, &files, size, changes, &references)
+                        .map(Arc::new),
                     Some(programs) => {
-                        let size = size.map(|size| &size.value);
-                        programs.get(&work_path, size, changes, read)
+                        let read = || {
+                            let shared = programs.modules();
+                            HostProgram::from_node_with(
+                                &node,
+                                &files,
+                                size,
+                                changes,
+                                &references,
+                                shared,
+                            )
+                        };
+                        programs.get(&work_path, size.map(|size| &size.value), changes, read)
                     }
                 };
                 let program = problems.take(program)?;

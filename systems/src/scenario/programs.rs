@@ -7,7 +7,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use warpweave_params::{Diagnostics, Node, to_ron};
 
-use crate::host_program::HostProgram;
+use crate::host_program::{HostProgram, SharedModules};
 
 /// Number of programs that are kept. Runs of an experiment are planned program by program.
 const KEPT: usize = 4;
@@ -19,6 +19,7 @@ const KEPT: usize = 4;
 #[derive(Debug, Default)]
 pub struct SharedPrograms {
     recent: Mutex<VecDeque<(ProgramKey, Arc<Slot>)>>,
+    modules: SharedModules,
 }
 
 /// Program that is read by the first thread that needs it, while others wait.
@@ -36,8 +37,8 @@ impl SharedPrograms {
     /// Returns the program of a workload file, which `read` reads if it is not kept.
     ///
     /// # Errors
-    /// Fails like `read`. If other programs are kept, they may hold memory that this one lacks, so
-    /// they are dropped and it is read again.
+    /// Fails like `read`. If other programs or modules are kept, they may hold memory that this one
+    /// lacks, so they are dropped and it is read again.
     pub(super) fn get(
         &self,
         path: &Path,
@@ -65,6 +66,11 @@ impl SharedPrograms {
         Ok(Arc::clone(program.insert(Arc::new(new?))))
     }
 
+    /// Returns the modules that programs of different parameters share.
+    pub(super) fn modules(&self) -> &SharedModules {
+        &self.modules
+    }
+
     fn slot(&self, key: ProgramKey) -> Arc<Slot> {
         let mut recent = self.recent.lock();
         if let Some((_, slot)) = recent.iter().find(|(known, _)| *known == key) {
@@ -78,12 +84,12 @@ impl SharedPrograms {
         slot
     }
 
-    /// Drops all programs but one. Returns true if there were any.
+    /// Drops all modules, and all programs but one. Returns true if there were any.
     fn drop_others(&self, kept: &Arc<Slot>) -> bool {
         let mut recent = self.recent.lock();
         let before = recent.len();
         recent.retain(|(_, slot)| Arc::ptr_eq(slot, kept));
-        recent.len() < before
+        self.modules.clear() || recent.len() < before
     }
 }
 
