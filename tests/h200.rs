@@ -1,6 +1,9 @@
 //! Checks that the machine of an H200 delivers what was measured on one. `docs/h200.md` has the
 //! figures that take too long here, and says how all were measured.
 
+use std::fs;
+use std::path::Path;
+
 use crate::harness::warpweave;
 
 const SYSTEM: &str = "scenarios/systems/h200.ron";
@@ -53,4 +56,16 @@ fn latencies_of_the_h200_are_those_measured() {
             "{quantity}, {at}: {value} instead of {measured}"
         );
     }
+}
+
+#[test]
+fn the_protocol_has_the_hash_of_the_frozen_machine() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let hash = blake3::hash(&fs::read(root.join(SYSTEM)).unwrap()).to_hex();
+    let page = fs::read_to_string(root.join("docs/hardware-protocol.md")).unwrap();
+    assert!(
+        page.contains(hash.as_str()),
+        "{SYSTEM} has changed: it is no longer the machine whose errors are stated. Add a look to \
+         docs/hardware-protocol.md, and the hash {hash}"
+    );
 }
