@@ -7,6 +7,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 
 use crate::harness::{Bench, Ended, told};
 use crate::optional_tool;
@@ -14,8 +15,8 @@ use crate::optional_tool;
 /// Content security policy of the pages. In the copy it allows our own script and nothing else.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
-/// Window sizes to test: a wide and a narrow one.
-const WINDOWS: [&str; 2] = ["1400,900", "520,900"];
+const WIDE: &str = "1400,900";
+const NARROW: &str = "520,900";
 
 /// Returns the reason why a browser cannot be used: it does not start, or cannot lay out and check
 /// a page.
@@ -23,26 +24,26 @@ fn unfit(browser: &OsStr) -> Option<String> {
     let empty = format!(
         "<!DOCTYPE html><html><head><meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\"><title>e</title></head><body>e</body></html>"
     );
-    optional_tool::tells_no_version(browser).or_else(|| laid_out(browser, &empty, WINDOWS[0]).err())
+    optional_tool::tells_no_version(browser).or_else(|| laid_out(browser, &empty, WIDE).err())
 }
 
-/// Finds the browser. Its absence is a failure only in CI.
-fn chromium() -> Option<OsString> {
+/// The browser. Its absence is a failure only in CI.
+static CHROMIUM: LazyLock<Option<OsString>> = LazyLock::new(|| {
     let stated = std::env::var_os("WARPWEAVE_CHROMIUM");
     let usual = ["chromium", "chromium-browser", "google-chrome"].map(OsString::from);
     let names = stated.into_iter().chain(usual);
     optional_tool::find(names, unfit, "apt-get install chromium fonts-dejavu-core")
-}
+});
 
 /// Lists the layout problems of a page in any of the windows. Returns `None` without a browser.
-fn findings(html: &str) -> Option<Vec<String>> {
-    let chromium = chromium()?;
+fn findings(html: &str, windows: &[&str]) -> Option<Vec<String>> {
+    let chromium = CHROMIUM.as_deref()?;
     if !html.contains(POLICY) {
         return Some(vec!["states no policy, or another".to_owned()]);
     }
     let mut all = Vec::new();
-    for window in WINDOWS {
-        let found = laid_out(&chromium, html, window);
+    for window in windows {
+        let found = laid_out(chromium, html, window);
         let found = found.unwrap_or_else(|problem| panic!("{problem}"));
         let lines = found.lines().filter(|line| !line.is_empty());
         all.extend(lines.map(|line| line.replace("&lt;", "<").replace("&amp;", "&")));
@@ -137,7 +138,7 @@ const AXIS: &str = r#"<text class="axis-name" x="60" y="95">time, cycles</text>"
 
 #[test]
 fn a_report_can_be_read_in_a_browser_and_asks_for_nothing() {
-    if let Some(found) = findings(&report()) {
+    if let Some(found) = findings(&report(), &[WIDE, NARROW]) {
         assert!(found.is_empty(), "{}", found.join("\n"));
     }
 }
@@ -152,30 +153,38 @@ fn texts_over_each_other_in_a_browser_are_found() {
         "a figure: 'one' lies over 'two'",
         "a figure: 'three' sticks out",
     ];
-    assert!(findings(&page(&figure)).is_none_or(|found| found == expected));
+    assert!(findings(&page(&figure), &[WIDE]).is_none_or(|found| found == expected));
 }
 
 #[test]
 fn an_axis_without_a_name_or_a_unit_is_found() {
-    let found = findings(&page(""));
+    let found = findings(&page(""), &[WIDE]);
     assert!(found.is_none_or(|found| found == ["a figure: no axis has a name"]));
-    let found = findings(&page(&AXIS.replace(", cycles", "")));
+    let found = findings(&page(&AXIS.replace(", cycles", "")), &[WIDE]);
     assert!(found.is_none_or(|found| found == ["a figure: axis 'time' has no unit"]));
 }
 
 #[test]
 fn scripts_and_requests_are_found() {
     let whole = page(AXIS);
-    let none = findings(&whole);
+    let none = findings(&whole, &[WIDE]);
     assert!(none.is_none_or(|found| found.is_empty()));
-    let with = |more: &str| findings(&whole.replace("</body>", &format!("{more}</body>")));
+    let with = |more: &str| {
+        findings(
+            &whole.replace("</body>", &format!("{more}</body>")),
+            &[WIDE],
+        )
+    };
     let found = with(r#"<img src="http://example.com/a.png"><script>let a = 1;</script>"#);
     let expected = ["asks for http://example.com/a.png", "has a script"];
     assert!(found.is_none_or(|found| found == expected));
     // One that no attribute shows: the policy has refused it.
     let found = with(r#"<p style="background:url(http://example.com/b.png)">text</p>"#);
     assert!(found.is_none_or(|found| found == ["asks for http://example.com/b.png"]));
-    let found = findings(&whole.replace("default-src 'none'", "default-src *"));
+    let found = findings(
+        &whole.replace("default-src 'none'", "default-src *"),
+        &[WIDE],
+    );
     assert!(found.is_none_or(|found| found == ["states no policy, or another"]));
 }
 
@@ -183,6 +192,7 @@ fn scripts_and_requests_are_found() {
 fn what_is_wider_than_the_page_is_found() {
     let wide = page(AXIS).replace("</body>", r#"<p style="width:1000px">wide</p></body>"#);
     assert!(
-        findings(&wide).is_none_or(|found| found.len() == 1 && found[0].ends_with("to be seen"))
+        findings(&wide, &[NARROW])
+            .is_none_or(|found| found.len() == 1 && found[0].ends_with("to be seen"))
     );
 }
