@@ -147,7 +147,7 @@ impl Gate {
     }
 }
 
-fn own_path() -> Result<PathBuf, String> {
+pub(crate) fn own_path() -> Result<PathBuf, String> {
     env::current_exe().map_err(|e| format!("this program's path: {e}"))
 }
 
