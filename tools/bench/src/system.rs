@@ -25,6 +25,19 @@ pub(crate) const COUNTED: [&str; 3] = [
     "scenarios/matrix_multiply_60.ron workload.n=16 params.clusters=1 params.units_per_cluster=1",
 ];
 
+/// Programs on the machines in the manner of Accel-Sim that stand for recorded traces of the same
+/// kind: a vector addition and a breadth-first search.
+pub(crate) const TRACED: [&str; 8] = [
+    "tools/bench/scenarios/addition_gtx480.ron",
+    "tools/bench/scenarios/addition_titanx.ron",
+    "tools/bench/scenarios/addition_titanv.ron",
+    "tools/bench/scenarios/addition_qv100.ron",
+    "tools/bench/scenarios/search_gtx480.ron",
+    "tools/bench/scenarios/search_titanx.ron",
+    "tools/bench/scenarios/search_titanv.ron",
+    "tools/bench/scenarios/search_qv100.ron",
+];
+
 /// Last scenarios of the table: the same with statistics by kernel, by interval or both. They show
 /// the overhead of statistics.
 pub(crate) const MEASURED: [&str; 2] = [
