@@ -181,6 +181,8 @@ fn json_report_has_the_documented_keys() {
         "wavefront_instructions_per_s",
         "peak_rss_bytes",
         "threads",
+        "windows_together",
+        "windows_alone",
     ] {
         assert!(report["host"][key].is_number(), "{key}");
     }
@@ -190,6 +192,22 @@ fn json_report_has_the_documented_keys() {
         reads["value"].as_u64() > Some(0) && reads["unit"] == "requests",
         "{reads}"
     );
+}
+
+#[test]
+fn the_host_part_tells_how_many_windows_threads_worked_on_together_and_one_alone() {
+    let bench = Bench::new();
+    let host = |threads: &str| {
+        let arguments = ["run", "test.ron", "--format", "json", "--threads", threads];
+        let host = bench.warpweave(&arguments).json()["host"].clone();
+        ["threads", "windows_together", "windows_alone"].map(|key| host[key].as_u64().unwrap())
+    };
+    let [_, together, alone] = host("1");
+    assert_eq!(together, 0);
+    assert!(alone > 0);
+    // On one core there is one thread. Others begin together, and part when one is faster.
+    let [threads, together, _] = host("2");
+    assert_eq!(threads > 1, together > 0);
 }
 
 #[test]

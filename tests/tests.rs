@@ -34,6 +34,7 @@ mod killed;
 mod laser;
 mod launched;
 mod limits;
+mod look_ahead;
 mod machines;
 mod mapping;
 mod monitors;

@@ -165,8 +165,8 @@ pub use component::{
 pub use engine::{
     DeadlockReport, DeliveryError, Division, ElaborationError, ElaborationErrors, EngineOptions,
     FunctionalWires, Order, Outcome, PortAddress, PortDoc, PortList, RelatedOrigin, RunLimits,
-    RunStep, Simulation, SystemBuilder, SystemWarning, TapError, WaitEdge, busiest_share,
-    described_ports,
+    RunStep, Simulation, SystemBuilder, SystemWarning, TapError, WaitEdge, WindowsWorked,
+    busiest_share, described_ports,
 };
 pub use evaluation::{Context, Next};
 pub use observe::{

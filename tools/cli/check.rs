@@ -5,14 +5,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use warpweave_files::Budget;
-use warpweave_framework::{Registry, Simulation};
+use warpweave_framework::{Division, Registry, Simulation};
 use warpweave_params::printable;
 use warpweave_systems::{Machine, Scenario};
 
 use crate::outcome::{CommandResult, diagnostics_to_stderr, to_stdout};
-
-/// Maximum number of listed wires that limit the look-ahead.
-const WIRES_SHOWN: usize = 4;
 
 /// Output options of the `check` command.
 #[derive(Clone, Copy)]
@@ -70,13 +67,14 @@ pub(crate) fn check(
         "{}: the program is readable",
         scenario.paths.work.display()
     );
-    text.push_str(&division(machine.simulation_mut(), threads));
+    let core = system.core_clock.clone();
+    text.push_str(&division(machine.simulation_mut(), &core, threads));
     to_stdout(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Describes the partition of the system for `threads` threads, before any work is measured.
-fn division(simulation: &mut Simulation, threads: usize) -> String {
+fn division(simulation: &mut Simulation, core: &str, threads: usize) -> String {
     simulation.set_options(simulation.options().divided_for(threads));
     let division = simulation.division();
     let mut text = format!(
@@ -86,7 +84,14 @@ fn division(simulation: &mut Simulation, threads: usize) -> String {
         simulation.channel_count()
     );
     if let Some(ticks) = division.lookahead {
-        let _ = write!(text, ", {ticks} ticks of look-ahead");
+        let clock = simulation.clock(core);
+        let period = clock.map_or(1, |clock| simulation.time().period(clock));
+        let cycles = ticks as f64 / period as f64;
+        let cycles = (cycles * 100.0).round() / 100.0;
+        let _ = write!(
+            text,
+            ", {ticks} ticks of look-ahead, {cycles} of clock {core}"
+        );
     }
     text.push('\n');
     for (partition, share) in division.share_percent.iter().enumerate() {
@@ -100,13 +105,52 @@ fn division(simulation: &mut Simulation, threads: usize) -> String {
             "  partition {partition}: {count} instances, {share:.0} % of the work"
         );
     }
-    for channel in division.limited_by.iter().take(WIRES_SHOWN) {
-        let name = simulation.channel_name(*channel);
-        let _ = writeln!(text, "  look-ahead limited by {name}");
+    for (wires, count) in limits(simulation, &division) {
+        let Wires { ends, latency } = wires;
+        let _ = writeln!(
+            text,
+            "  look-ahead limited by {} <-> {}: {count} channels of latency {latency}",
+            ends[0], ends[1]
+        );
     }
-    if division.limited_by.len() > WIRES_SHOWN {
-        let more = division.limited_by.len() - WIRES_SHOWN;
-        let _ = writeln!(text, "  and {more} more");
+    text
+}
+
+/// Wires between instances of the same name but for their indices, in either direction.
+#[derive(PartialEq)]
+struct Wires {
+    ends: [String; 2],
+    /// Cycles of the sender, or of the receiver for the credit if it is back earlier.
+    latency: u32,
+}
+
+/// Counts the channels that limit the look-ahead, in the order in which their kinds first occur.
+fn limits(simulation: &Simulation, division: &Division) -> Vec<(Wires, usize)> {
+    let paths: Vec<&str> = simulation.instances().map(|(path, _)| path).collect();
+    let mut limits: Vec<(Wires, usize)> = Vec::new();
+    for channel in &division.limited_by {
+        let ends = simulation.channel_ends(*channel);
+        let mut ends = ends.map(|(instance, _)| any_index(paths[instance as usize]));
+        ends.sort_unstable();
+        let [latency, credit] = simulation.channel_latencies(*channel);
+        let latency = latency.min(credit);
+        let wires = Wires { ends, latency };
+        match limits.iter_mut().find(|(known, _)| *known == wires) {
+            Some((_, count)) => *count += 1,
+            None => limits.push((wires, 1)),
+        }
+    }
+    limits
+}
+
+/// Replaces every index of a path by `*`.
+fn any_index(path: &str) -> String {
+    let mut parts = path.split('[');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let after = part.split_once(']').map_or("", |(_, after)| after);
+        text += "[*]";
+        text += after;
     }
     text
 }

@@ -161,6 +161,7 @@ impl Job<'_> {
             .iter()
             .map(|k| k.wavefront_instructions())
             .sum();
+        let worked = machine.system().simulation.windows_worked();
         let host = Host {
             wall_s: whole.wall_s(),
             cpu_s: whole.cpu_s(),
@@ -172,6 +173,8 @@ impl Job<'_> {
             evaluations: machine.system().simulation.evaluations(),
             peak_rss_bytes: peak_rss_bytes(),
             threads: machine.system().simulation.options().threads as u32,
+            windows_together: worked.together,
+            windows_alone: worked.alone,
         };
         let checked = (executed.verified, executed.checks);
         let report = Report::of(scenario, simulated, checked, host);

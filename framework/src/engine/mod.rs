@@ -31,7 +31,7 @@ pub use elaboration::{
     described_ports,
 };
 pub use options::{EngineOptions, Order};
-pub use parallel::RunStep;
+pub use parallel::{RunStep, WindowsWorked};
 pub use simulation::{
     DeadlockReport, DeliveryError, Division, FunctionalWires, Outcome, PortAddress, RunLimits,
     Simulation, SystemWarning, TapError, WaitEdge,

@@ -116,6 +116,10 @@ pub struct Host {
     pub peak_rss_bytes: u64,
     /// Number of threads used for the simulation.
     pub threads: u32,
+    /// Windows that all threads worked on together.
+    pub windows_together: u64,
+    /// Windows that one thread worked on alone, because that was faster or there are no others.
+    pub windows_alone: u64,
 }
 
 #[cfg(test)]

@@ -128,6 +128,15 @@ impl Host {
             self.emulation_cpu_s,
             self.peak_rss_bytes as f64 / f64::from(1 << 20),
         );
+        if self.threads > 1 {
+            let _ = writeln!(
+                text,
+                "{} threads worked on {} windows together, one on {} alone",
+                self.threads,
+                grouped(self.windows_together),
+                grouped(self.windows_alone),
+            );
+        }
         text
     }
 }

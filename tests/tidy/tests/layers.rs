@@ -91,8 +91,8 @@ const LAYERS: [(&str, &str); 25] = [
     ("tests/tidy/src", "code krate shape"),
     (
         "tools/bench/src",
-        "workload callgrind components elaboration emulation phold limit signals system systemc \
-         nexosim_peer rounds one gate parallel profile report",
+        "workload callgrind components elaboration emulation phold limit signals floor system systemc \
+         nexosim_peer rounds one gate parallel profile memory_path report",
     ),
     (
         "tools/fuzz/src",

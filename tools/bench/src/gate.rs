@@ -11,7 +11,7 @@ use warpweave_bench::{Implementation, Workload};
 
 use crate::callgrind;
 use crate::rounds::one_run;
-use crate::system::{self, COUNTED, MEASURED, SCENARIOS};
+use crate::system::{self, COUNTED, MEASURED, SCENARIOS, TRACED};
 
 /// Tolerance of a kernel workload's count over the table, in percent. A compiler or library change
 /// within it is no regression.
@@ -83,6 +83,7 @@ impl Gate {
     pub(crate) fn write(&self, table: &Path) -> Result<String, String> {
         let kernel = Workload::ALL.into_iter().map(Subject::Kernel);
         let systems = SCENARIOS.into_iter().chain(COUNTED).chain(MEASURED);
+        let systems = systems.chain(TRACED);
         let systems = systems.map(|scenario| Subject::System(scenario.to_owned()));
         let subjects: Vec<_> = kernel.chain(systems).collect();
         let counts = self.count_all(&subjects)?;
@@ -147,7 +148,7 @@ impl Gate {
     }
 }
 
-fn own_path() -> Result<PathBuf, String> {
+pub(crate) fn own_path() -> Result<PathBuf, String> {
     env::current_exe().map_err(|e| format!("this program's path: {e}"))
 }
 

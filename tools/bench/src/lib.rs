@@ -1,4 +1,5 @@
-//! Benchmark workloads of the simulation kernel, the same written by hand, and those of emulation.
+//! Benchmark workloads of the simulation kernel, the same written by hand, and those of
+//! emulation and a memory path.
 //!
 //! They are a separate library so that their compiled code does not depend on the program around
 //! them. Instructions are counted to the percent.
@@ -6,6 +7,7 @@
 mod components;
 mod elaboration;
 mod emulation;
+pub mod floor;
 mod limit;
 mod one;
 mod phold;

@@ -6,6 +6,7 @@
 //! cargo run --release -p warpweave-bench --features peers -- kernel --peers
 //! cargo run --release -p warpweave-bench -- gate                   instructions against the table
 //! cargo run --release -p warpweave-bench -- profile                where the instructions of a run go
+//! cargo run --release -p warpweave-bench -- floor                  memory path, ours and by hand
 //! cargo run --release -p warpweave-bench -- parallel               efficiency of dividing the work
 //! cargo run --release -p warpweave-bench -- parallel instructions  the same in instructions
 //! cargo run --release -p warpweave-bench -- parallel meetings      time of threads' meetings
@@ -22,6 +23,7 @@
 
 mod callgrind;
 mod gate;
+mod memory_path;
 #[cfg(feature = "peers")]
 mod nexosim_peer;
 mod parallel;
@@ -36,7 +38,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use warpweave_bench::{Implementation, Sample, Workload};
+use warpweave_bench::{Implementation, Sample, Workload, floor};
 
 use crate::gate::Gate;
 
@@ -105,6 +107,18 @@ enum Command {
         /// Path of the `warpweave` to run; by default the one next to this program.
         #[arg(long, value_name = "PATH")]
         program: Option<PathBuf>,
+    },
+    /// Compare the memory path with one written by hand: instructions a sector and a packet.
+    Floor {
+        /// Write the tables into this page, between its marks, instead of printing them.
+        #[arg(long, value_name = "PAGE")]
+        page: Option<PathBuf>,
+        /// Path of the `warpweave` to run; by default the one next to this program.
+        #[arg(long, value_name = "PATH")]
+        program: Option<PathBuf>,
+        /// Run the hand-written path alone, once, with this many units and elements.
+        #[arg(long, num_args = 2, value_names = ["UNITS", "ELEMENTS"], conflicts_with_all = ["page", "program"])]
+        once: Option<Vec<u32>>,
     },
     /// Measure how evenly partitioning spreads the work of a scenario.
     Parallel {
@@ -199,7 +213,23 @@ fn run(command: Command) -> Result<ExitCode, String> {
             let program = program.map_or_else(Gate::program_beside, Ok)?;
             let tables = profile::tables(&program)?;
             match page {
-                Some(page) => profile::write(&page, &tables)?,
+                Some(page) => profile::write(&page, profile::MARKS, &tables)?,
+                None => print!("{tables}"),
+            }
+        }
+        Command::Floor {
+            page,
+            program,
+            once,
+        } => {
+            if let Some(once) = once {
+                println!("{:?}", floor::run(once[0] as usize, once[1]));
+                return Ok(ExitCode::SUCCESS);
+            }
+            let program = program.map_or_else(Gate::program_beside, Ok)?;
+            let tables = memory_path::tables(&program, &gate::own_path()?)?;
+            match page {
+                Some(page) => profile::write(&page, memory_path::MARKS, &tables)?,
                 None => print!("{tables}"),
             }
         }

@@ -12,8 +12,8 @@ use std::path::Path;
 use crate::callgrind;
 use crate::system::{self, SCENARIOS};
 
-/// Marks before and after the tables in a page.
-const MARKS: [&str; 2] = ["<!-- profile: begin -->", "<!-- profile: end -->"];
+/// Marks before and after the tables of the profile in a page.
+pub(crate) const MARKS: [&str; 2] = ["<!-- profile: begin -->", "<!-- profile: end -->"];
 
 /// Minimum share for a separate row. Rows below it in every run are summed in the last one.
 const LEAST_SHARE: f64 = 0.01;
@@ -27,17 +27,31 @@ const DIVIDED: [&str; 2] = ["components", "framework"];
 /// Symbol text that identifies a component's evaluation.
 const EVALUATE: &str = " as warpweave_framework::component::Component>::evaluate";
 
+/// Symbol text that identifies the hand-written memory path, and its kind as a whole.
+const FLOOR: &str = "warpweave_bench::floor::";
+const FLOOR_RUN: &str = "floor";
+
 /// Calls of one component kind and their instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Evaluations {
-    calls: u64,
+pub(crate) struct Evaluations {
+    pub(crate) calls: u64,
     /// Instructions of the calls, including callees.
-    instructions: u64,
+    pub(crate) instructions: u64,
+}
+
+impl Evaluations {
+    /// Adds the calls of two kinds.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            calls: self.calls + other.calls,
+            instructions: self.instructions + other.instructions,
+        }
+    }
 }
 
 /// Instructions of one run, by module and component kind.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Profile {
+pub(crate) struct Profile {
     total: u64,
     by_module: BTreeMap<String, u64>,
     by_kind: BTreeMap<String, Evaluations>,
@@ -74,18 +88,18 @@ pub(crate) fn tables(program: &Path) -> Result<String, String> {
 ///
 /// # Errors
 /// Fails with a text if the page cannot be read or written, or has no marks.
-pub(crate) fn write(page: &Path, tables: &str) -> Result<(), String> {
+pub(crate) fn write(page: &Path, marks: [&str; 2], tables: &str) -> Result<(), String> {
     let name = page.display();
     let before = fs::read_to_string(page).map_err(|e| format!("{name}: {e}"))?;
-    let after = between_marks(&before, tables)
-        .ok_or_else(|| format!("{name} has no lines {} and {}", MARKS[0], MARKS[1]))?;
+    let after = between_marks(&before, marks, tables)
+        .ok_or_else(|| format!("{name} has no lines {} and {}", marks[0], marks[1]))?;
     fs::write(page, after).map_err(|e| format!("{name}: {e}"))
 }
 
-fn between_marks(page: &str, tables: &str) -> Option<String> {
-    let (before, rest) = page.split_once(MARKS[0])?;
-    let (_, after) = rest.split_once(MARKS[1])?;
-    Some(format!("{before}{}\n{tables}{}{after}", MARKS[0], MARKS[1]))
+fn between_marks(page: &str, [begin, end]: [&str; 2], tables: &str) -> Option<String> {
+    let (before, rest) = page.split_once(begin)?;
+    let (_, after) = rest.split_once(end)?;
+    Some(format!("{before}{begin}\n{tables}{end}{after}"))
 }
 
 /// Returns the crate and module of a symbol, without the common crate prefix.
@@ -105,15 +119,33 @@ fn module(symbol: &str) -> String {
     }
 }
 
-/// Returns the component kind that a symbol evaluates.
+/// Returns the component kind that a symbol evaluates, or the stage of the hand-written path.
 fn kind(symbol: &str) -> Option<&str> {
+    if let Some((_, place)) = symbol.split_once(FLOOR) {
+        let is_name = |c: char| c.is_alphanumeric() || c == '_';
+        let (name, rest) = place.split_at(place.find(|c| !is_name(c)).unwrap_or(place.len()));
+        return match name {
+            "run" => Some(FLOOR_RUN),
+            _ => rest.contains("::evaluate").then_some(name),
+        };
+    }
     let (path, _) = symbol.split_once(EVALUATE)?;
     path.trim_start_matches('<').rsplit("::").next()
 }
 
 impl Profile {
+    /// Evaluations of a kind of component, or of a stage of the hand-written path.
+    pub(crate) fn of_kind(&self, kind: &str) -> Evaluations {
+        self.by_kind.get(kind).copied().unwrap_or_default()
+    }
+
+    /// Own instructions of a module, without those of callees.
+    pub(crate) fn of_module(&self, module: &str) -> u64 {
+        self.by_module.get(module).copied().unwrap_or_default()
+    }
+
     /// Parses the output of callgrind into a profile.
-    fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut profile = Self::default();
         let mut names: BTreeMap<&str, &str> = BTreeMap::new();
         let (mut function, mut callee) = ("", "");
@@ -188,7 +220,7 @@ fn text(runs: &[Run]) -> String {
         }
         out.push_str(" |\n");
     };
-    let of = |run: &Run, module: &str| run.profile.by_module.get(module).copied().unwrap_or(0);
+    let of = |run: &Run, module: &str| run.profile.of_module(module);
     let is_small = |module: &str| {
         runs.iter()
             .all(|run| (of(run, module) as f64) < LEAST_SHARE * run.profile.total as f64)
@@ -217,7 +249,7 @@ fn text(runs: &[Run]) -> String {
     for kind in kinds {
         let _ = write!(out, "| `{kind}`");
         for run in runs {
-            let of_kind = run.profile.by_kind.get(kind).copied().unwrap_or_default();
+            let of_kind = run.profile.of_kind(kind);
             let each = of_kind.instructions.checked_div(of_kind.calls).unwrap_or(0);
             let _ = write!(out, " | {} | {each}", of_kind.calls);
         }
@@ -312,7 +344,7 @@ fn=(5) warpweave_cli::run::run
     fn tables_replace_what_stands_between_the_marks_alone() {
         let page = format!("a\n{}\nold\n{}\nb\n", MARKS[0], MARKS[1]);
         let expected = format!("a\n{}\nnew\n{}\nb\n", MARKS[0], MARKS[1]);
-        assert_eq!(between_marks(&page, "new\n"), Some(expected));
-        assert_eq!(between_marks("a\n", "new\n"), None);
+        assert_eq!(between_marks(&page, MARKS, "new\n"), Some(expected));
+        assert_eq!(between_marks("a\n", MARKS, "new\n"), None);
     }
 }

@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use cpu_time::ProcessTime;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use warpweave_systems::{Machine, Scenario, standard_registry};
 
 use crate::callgrind;
@@ -22,6 +23,19 @@ pub(crate) const COUNTED: [&str; 3] = [
     "scenarios/vector_add_gtx480.ron",
     "scenarios/matrix_multiply_60.ron workload.n=16",
     "scenarios/matrix_multiply_60.ron workload.n=16 params.clusters=1 params.units_per_cluster=1",
+];
+
+/// Programs on the machines in the manner of Accel-Sim that stand for recorded traces of the same
+/// kind: a vector addition and a breadth-first search.
+pub(crate) const TRACED: [&str; 8] = [
+    "tools/bench/scenarios/addition_gtx480.ron",
+    "tools/bench/scenarios/addition_titanx.ron",
+    "tools/bench/scenarios/addition_titanv.ron",
+    "tools/bench/scenarios/addition_qv100.ron",
+    "tools/bench/scenarios/search_gtx480.ron",
+    "tools/bench/scenarios/search_titanx.ron",
+    "tools/bench/scenarios/search_titanv.ron",
+    "tools/bench/scenarios/search_qv100.ron",
 ];
 
 /// Last scenarios of the table: the same with statistics by kernel, by interval or both. They show
@@ -94,14 +108,22 @@ pub(crate) fn wavefront_instructions(program: &Path, scenario: &str) -> Result<u
     struct Report {
         wavefront_instructions: u64,
     }
+    let report: Report = report(program, scenario)?;
+    Ok(report.wavefront_instructions)
+}
+
+/// Runs a scenario and reads its report.
+///
+/// # Errors
+/// Fails with a text if the program is missing or the run fails.
+pub(crate) fn report<T: DeserializeOwned>(program: &Path, scenario: &str) -> Result<T, String> {
     let mut run = run_of(program, scenario);
     let output = run.args(["--format", "json"]).output().map_err(|e| {
         let program = program.display();
         format!("{program}: {e}\nhint: cargo build --release, or name the program with --program")
     })?;
-    let report: Report = serde_json::from_slice(&output.stdout).map_err(|e| {
+    serde_json::from_slice(&output.stdout).map_err(|e| {
         let log = String::from_utf8_lossy(&output.stderr);
         format!("the report of {}: {e}\n{log}", program.display())
-    })?;
-    Ok(report.wavefront_instructions)
+    })
 }

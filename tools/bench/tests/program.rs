@@ -207,6 +207,14 @@ fn the_stored_table_has_every_workload_and_the_whole_systems_once() {
         "scenarios/matrix_multiply_60.ron workload.n=16 params.clusters=1 params.units_per_cluster=1",
         "scenarios/matrix_multiply_60.ron measure.kernels=true measure.every_cycles=10000",
         "scenarios/bfs_60.ron measure.kernels=true",
+        "tools/bench/scenarios/addition_gtx480.ron",
+        "tools/bench/scenarios/addition_titanx.ron",
+        "tools/bench/scenarios/addition_titanv.ron",
+        "tools/bench/scenarios/addition_qv100.ron",
+        "tools/bench/scenarios/search_gtx480.ron",
+        "tools/bench/scenarios/search_titanx.ron",
+        "tools/bench/scenarios/search_titanv.ron",
+        "tools/bench/scenarios/search_qv100.ron",
     ];
     assert_eq!(names, all);
     let count = |name: &str| -> f64 {

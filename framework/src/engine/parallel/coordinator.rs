@@ -36,6 +36,15 @@ pub enum RunStep {
     Ended,
 }
 
+/// Number of windows that all threads of a run worked on together, and that one worked on alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WindowsWorked {
+    /// Windows on which every thread of the run worked.
+    pub together: u64,
+    /// Windows of one thread, also in runs that have no other.
+    pub alone: u64,
+}
+
 /// Callback after each step; see [`Coordinator::observer`].
 pub(crate) type Observer = Box<dyn FnMut(RunStep) + Send>;
 
@@ -60,6 +69,8 @@ pub(crate) struct Coordinator {
     pub(crate) observer: Option<Observer>,
     /// Number of windows opened so far; a measure of work, not a result.
     pub(crate) windows: u64,
+    /// Who worked on them; the pace of the host decides.
+    pub(crate) worked: WindowsWorked,
     /// Window that the partitions run next.
     pub(crate) window: Window,
     /// True if what threads found in the last window covers all partitions.
@@ -112,6 +123,7 @@ impl Coordinator {
             sleeping: true,
             observer: None,
             windows: 0,
+            worked: WindowsWorked::default(),
             window: Window::none(),
             told: false,
             governor: ThreadGovernor::new(),

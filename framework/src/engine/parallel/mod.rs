@@ -21,7 +21,7 @@ mod thread_governor;
 mod threads;
 mod window_cell;
 
-pub use coordinator::RunStep;
+pub use coordinator::{RunStep, WindowsWorked};
 
 pub(crate) use coordinator::{Coordinator, Limits, RunEnd, Stop};
 pub(crate) use cut_channel::CutChannel;

@@ -100,6 +100,7 @@ fn run_alone(
             coordinator.observe(RunStep::Partition(number));
         });
         let found = shares.deliver_all(found);
+        coordinator.worked.alone += 1;
         if let Some(end) = coordinator.advance(shares.cells, found, limits) {
             coordinator.observe(RunStep::Ended);
             return Some(end);
@@ -205,6 +206,7 @@ impl Meeting<'_, '_> {
             found.merge(&one);
             busy += ns;
         }
+        coordinator.worked.together += 1;
         *end = coordinator.advance(self.shares.cells, found, self.limits);
         let busy = Duration::from_nanos(busy);
         coordinator.governor.judge(host_time(), busy);

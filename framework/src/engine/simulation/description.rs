@@ -43,6 +43,13 @@ impl Simulation {
         [(from.0, &from.1), (to.0, &to.1)]
     }
 
+    /// Returns the latency of channel `number` in cycles of its sender, and its credit latency in
+    /// cycles of its receiver.
+    pub fn channel_latencies(&self, number: u32) -> [u32; 2] {
+        let link = &self.channels[number as usize].link;
+        [link.latency, link.credit_latency]
+    }
+
     /// Returns the number of messages that channel `number` can hold, in flight and queued.
     pub fn channel_capacity(&self, number: u32) -> u32 {
         let link = &self.channels[number as usize].link;

@@ -39,7 +39,7 @@ use crate::channel::{Link, Port, Ports};
 use crate::component::Component;
 use crate::engine::division::Goal;
 use crate::engine::options::EngineOptions;
-use crate::engine::parallel::{Coordinator, Limits, RunEnd, RunStep, run_windows};
+use crate::engine::parallel::{Coordinator, Limits, RunEnd, RunStep, WindowsWorked, run_windows};
 use crate::engine::partition::{Activity, Background, Partition, Place, Slot};
 use crate::evaluation::Target;
 use crate::observe::{InstanceStatistics, Look, Reason, Statistic, Statistics};
@@ -179,6 +179,11 @@ impl Simulation {
     /// A measure of work, not a result.
     pub fn windows(&self) -> u64 {
         self.coordinator.windows
+    }
+
+    /// Returns who worked on the windows so far. Depends on the pace of the host.
+    pub fn windows_worked(&self) -> WindowsWorked {
+        self.coordinator.worked
     }
 
     /// Ticks from the deciding tick to the end of the run, both included. The deciding tick is the
