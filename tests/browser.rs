@@ -9,7 +9,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use crate::harness::{Bench, Ended, told};
-use crate::optional_tool;
+use crate::{optional_tool, robust};
 
 /// Content security policy of the pages. In the copy it allows our own script and nothing else.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
@@ -138,6 +138,15 @@ const AXIS: &str = r#"<text class="axis-name" x="60" y="95">time, cycles</text>"
 #[test]
 fn a_report_can_be_read_in_a_browser_and_asks_for_nothing() {
     if let Some(found) = findings(&report()) {
+        assert!(found.is_empty(), "{}", found.join("\n"));
+    }
+}
+
+#[test]
+fn a_report_on_robustness_can_be_read_in_a_browser_and_asks_for_nothing() {
+    let bench = robust::bench();
+    told(bench.warpweave(&["robust", "robust.ron", "--quiet", "--out", "r"]));
+    if let Some(found) = findings(&bench.read("r/report.html")) {
         assert!(found.is_empty(), "{}", found.join("\n"));
     }
 }

@@ -50,6 +50,7 @@ mod read_caches;
 mod recordings;
 mod report;
 mod reuse;
+mod robust;
 mod sharing;
 mod slurm;
 mod spare_registers;

@@ -13,7 +13,7 @@ use crate::arguments::{OWN_NAME, RunArguments, program_name};
 use crate::outcome::{leave_with, wants_colour};
 use crate::{
     accesses, analyze, bench, check, compare, conform, correlate, describe, diff, experiment, list,
-    memory, new, probe, ptx, run, sweep, system, timeline, trace, validate,
+    memory, new, probe, ptx, robust, run, sweep, system, timeline, trace, validate,
 };
 
 /// Simulate full GPU systems from description files, on a deterministic event kernel.
@@ -43,6 +43,11 @@ enum Command {
     /// stopped. The exit code is 1 if a run fails or the outcome differs from the one recorded in
     /// the file.
     Experiment(experiment::Arguments),
+    /// Repeat an experiment on plausible machines and count where its findings survive.
+    ///
+    /// The machines are drawn from ranges of the parameters that the experiment's source does not
+    /// state. The nearest machine on which a finding has another verdict is run again.
+    Robust(robust::Arguments),
     /// Run a scenario at the levels of one or more axes and compare.
     Sweep(sweep::Arguments),
     /// Find the first cycle and component at which two runs differ.
@@ -139,6 +144,7 @@ pub fn main(registry: Registry) -> ExitCode {
         Command::Experiment(arguments) => {
             experiment::experiment(&registry, arguments, quiet, &budget)
         }
+        Command::Robust(arguments) => robust::robust(&registry, arguments, quiet, &budget),
         Command::Sweep(arguments) => sweep::sweep(&registry, arguments, quiet, &budget),
         Command::Diff { a, b } => diff::diff(&registry, a, b, quiet, &budget),
         Command::Compare(arguments) => compare::compare(arguments, &budget),

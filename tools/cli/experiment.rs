@@ -26,7 +26,7 @@ use warpweave_experiments::{
 };
 use warpweave_files::{Budget, Paths};
 use warpweave_framework::Registry;
-use warpweave_params::printable;
+use warpweave_params::{Diagnostics, printable};
 
 use crate::arguments::program_name;
 use crate::host::now;
@@ -263,16 +263,7 @@ pub(crate) struct Session<'a> {
 impl Session<'_> {
     /// Returns the plan, or `None` after an interrupt. Omitted runs are reported.
     pub(crate) fn plan(&self, experiment: &Experiment) -> Result<Option<Plan>, Failure> {
-        let bar = spinner(self.quiet, "reading the files of the experiment");
-        let plan = Plan::of(
-            experiment,
-            self.registry,
-            self.threads,
-            &self.interrupt,
-            self.budget,
-        );
-        bar.finish_and_clear();
-        let plan = plan?;
+        let plan = self.plan_without_notes(experiment)?;
         for (workload, path) in plan.iter().flat_map(|plan| &plan.left_out) {
             if !self.quiet {
                 to_stderr(&format!(
@@ -284,6 +275,23 @@ impl Session<'_> {
             to_stderr(&format!("warning: {equal}"));
         }
         Ok(plan)
+    }
+
+    /// Returns the plan, or `None` after an interrupt.
+    pub(crate) fn plan_without_notes(
+        &self,
+        experiment: &Experiment,
+    ) -> Result<Option<Plan>, Diagnostics> {
+        let bar = spinner(self.quiet, "reading the files of the experiment");
+        let plan = Plan::of(
+            experiment,
+            self.registry,
+            self.threads,
+            &self.interrupt,
+            self.budget,
+        );
+        bar.finish_and_clear();
+        plan
     }
 
     fn runner(&self) -> Runner<'_> {

@@ -32,6 +32,7 @@ mod progress;
 mod ptx;
 mod recordings;
 mod results;
+mod robust;
 mod run;
 mod sharing;
 mod slurm;
