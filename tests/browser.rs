@@ -27,7 +27,7 @@ fn unfit(browser: &OsStr) -> Option<String> {
 }
 
 /// Finds the browser. Its absence is a failure only in CI.
-fn chromium() -> Option<OsString> {
+pub(crate) fn chromium() -> Option<OsString> {
     let stated = std::env::var_os("WARPWEAVE_CHROMIUM");
     let usual = ["chromium", "chromium-browser", "google-chrome"].map(OsString::from);
     let names = stated.into_iter().chain(usual);
@@ -35,7 +35,7 @@ fn chromium() -> Option<OsString> {
 }
 
 /// Lists the layout problems of a page in any of the windows. Returns `None` without a browser.
-fn findings(html: &str) -> Option<Vec<String>> {
+pub(crate) fn findings(html: &str) -> Option<Vec<String>> {
     let chromium = chromium()?;
     if !html.contains(POLICY) {
         return Some(vec!["states no policy, or another".to_owned()]);

@@ -59,6 +59,7 @@ mod tail_launches;
 mod thesis;
 mod third_party;
 mod traces;
+mod watch;
 mod workloads;
 
 /// Component written by `warpweave new`, with its tests.

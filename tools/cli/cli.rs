@@ -9,7 +9,7 @@ use tracing_subscriber::fmt::format::FmtSpan;
 use tracing_subscriber::prelude::*;
 use warpweave_framework::Registry;
 
-use crate::arguments::{OWN_NAME, RunArguments, program_name};
+use crate::arguments::{OWN_NAME, program_name};
 use crate::outcome::{leave_with, wants_colour};
 use crate::{
     accesses, analyze, bench, check, compare, conform, correlate, describe, diff, experiment, list,
@@ -36,7 +36,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Run a scenario: emulate its program, replay it on its system, verify, report.
-    Run(Box<RunArguments>),
+    Run(Box<run::RunCommand>),
     /// Run variants of a machine on many programs, and judge the claims made beforehand.
     ///
     /// Every run is repeated under neutral perturbations. A stopped experiment resumes where it was
