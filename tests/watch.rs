@@ -1,5 +1,5 @@
-//! Checks the page to watch a run: a browser and a plain client read it while the run works, and
-//! nobody else can, nor afterwards.
+//! Checks the page to watch a run. A browser and a plain client read it while the run works.
+//! No other client can, and none afterwards.
 #![cfg(unix)]
 #![expect(
     clippy::disallowed_methods,
@@ -74,7 +74,7 @@ impl Watched {
         panic!("the page never has {parts:?}:\n{answer}");
     }
 
-    /// Checks that nobody else can read the page, and that a browser can.
+    /// Checks that no other client can read the page, and that a browser can.
     fn check(&self, page: &str) {
         let refused = |path: &str, host: &str| {
             let answer = self.ask(path, host);

@@ -47,7 +47,7 @@ pub(crate) struct Bar {
 }
 
 struct Drawing {
-    /// Interval between two pictures.
+    /// Interval between two redraws, or between two lines.
     pictures: Duration,
     sender: Sender<ProgressEvent>,
     thread: JoinHandle<()>,

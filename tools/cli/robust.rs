@@ -120,7 +120,7 @@ pub(crate) fn robust(
     ))
 }
 
-/// Resources for running the machines.
+/// Resources for running and judging the machines.
 struct Work<'a> {
     session: &'a Session<'a>,
     /// Plan of machine 0 in the first round.

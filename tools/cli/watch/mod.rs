@@ -30,7 +30,7 @@ impl WatchArguments {
     }
 }
 
-/// Does `work`, and serves the page meanwhile if there is a server.
+/// Does `work`, and serves the page until it is done, if there is a server.
 pub(crate) fn during<R>(
     server: Option<&Server>,
     page: &(dyn Fn() -> String + Sync),

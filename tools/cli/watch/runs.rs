@@ -1,4 +1,4 @@
-//! What the page of an experiment shows.
+//! Board for the page of an experiment.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub(crate) struct RunState {
     /// Number of runs that have ended since, and of those that failed.
     pub(crate) ended: usize,
     pub(crate) failed: usize,
-    /// Number of concurrent runs.
+    /// Number of runs that can work concurrently.
     pub(crate) workers: usize,
     /// Names of the runs in progress.
     pub(crate) running: BTreeMap<usize, String>,

@@ -37,7 +37,7 @@ pub(crate) struct Server {
     ended: AtomicBool,
 }
 
-/// Reasons to refuse a request.
+/// Reasons for which a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Refusal {
     Malformed,
@@ -101,7 +101,7 @@ impl Server {
                 return;
             }
             match client {
-                // A client that goes away hurts nobody.
+                // A client that goes away does no harm.
                 Ok(client) => drop(self.answer(client, page)),
                 Err(error) => match error.kind() {
                     ErrorKind::ConnectionAborted | ErrorKind::Interrupted => {}

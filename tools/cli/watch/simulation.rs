@@ -1,4 +1,4 @@
-//! What the page of a simulation shows.
+//! Board for the page of a simulation.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +30,7 @@ pub(crate) struct Look {
     /// Number of finished work-groups and their total.
     pub(crate) work_groups: Option<(u64, u64)>,
     pub(crate) wavefront_instructions: u64,
-    /// Seconds since the simulation began.
+    /// Seconds of wall-clock time since the simulation began.
     pub(crate) seconds: f64,
     /// Number of issue slots by outcome, without `slots_`.
     pub(crate) slots: Vec<(String, u64)>,
@@ -63,7 +63,7 @@ pub(crate) struct Observer<'b> {
 }
 
 impl SimulationBoard {
-    /// Begins to observe a simulation.
+    /// Begins to observe a simulation, and starts its clock.
     pub(crate) fn observer(&self) -> Observer<'_> {
         Observer {
             board: self,

@@ -11,7 +11,7 @@ use warpweave_params::{Entries, Node, Placed};
 pub(super) struct RobustnessFile {
     /// One-sentence summary shown at the top of reports.
     pub(super) summary: String,
-    /// Experiment whose findings are tested.
+    /// Path of the experiment whose findings are tested.
     pub(super) experiment: Placed<PathBuf>,
     /// Number of machines to draw, without the stated one.
     pub(super) machines: Placed<u32>,
@@ -53,7 +53,7 @@ pub(super) enum Range {
 pub(super) enum Scale {
     #[default]
     Linear,
-    /// Logarithm of the number.
+    /// Evenly in the logarithm of the number.
     Log,
 }
 

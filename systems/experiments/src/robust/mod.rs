@@ -61,7 +61,7 @@ pub enum Round {
 pub struct Robustness {
     /// Path of the file as given.
     pub path: PathBuf,
-    /// One-sentence summary from the file.
+    /// One-sentence summary from the file, for reports.
     pub summary: String,
     /// Number of drawn machines, without the stated one.
     pub machines: u32,
@@ -71,7 +71,7 @@ pub struct Robustness {
     pub attempts: u32,
     /// Experiment with the values and repetitions that were selected last.
     experiment: Experiment,
-    /// Overrides of the experiment itself.
+    /// Overrides that the experiment itself states for all runs.
     base: Sets,
     parameters: Vec<Parameter>,
     /// Number of pairs and perturbation seed of each round.

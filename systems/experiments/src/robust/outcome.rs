@@ -11,7 +11,7 @@ use warpweave_params::Diagnostics;
 use crate::judge::{Interval, Study, Verdict};
 use crate::run::line_of;
 
-/// Outcome of one machine.
+/// Outcome of running all of one machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum MachineOutcome {
     /// All runs have results; holds a verdict on each claim, in the order of the experiment.
@@ -25,7 +25,7 @@ pub enum MachineOutcome {
 /// Verdict on a claim on one machine.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JudgedVerdict {
-    /// Result of testing the claim.
+    /// Result of testing the claim on that machine.
     pub verdict: Verdict,
     /// Measured effect with its confidence interval.
     pub effect: Option<Interval>,

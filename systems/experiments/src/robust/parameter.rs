@@ -10,7 +10,7 @@ use crate::read::{level_name, plain};
 #[derive(Clone, Debug)]
 pub(super) struct Parameter {
     pub(super) path: Placed<String>,
-    /// Value in the experiment.
+    /// Value of the parameter in the experiment.
     pub(super) stated: Node,
     /// Position of the stated value, from 0 to 1.
     pub(super) stated_position: f64,
@@ -104,7 +104,7 @@ impl Parameter {
         }
     }
 
-    /// Formats the possible values.
+    /// Formats the possible values as one text.
     pub(super) fn range(&self) -> String {
         match &self.values {
             Values::Between {
@@ -135,7 +135,7 @@ fn position(value: f64, (low, high): (f64, f64), scale: Scale) -> f64 {
     }
 }
 
-/// Rounds to four significant digits.
+/// Rounds a drawn value to four significant digits.
 fn rounded(value: f64) -> f64 {
     format!("{value:.3e}").parse().unwrap_or(value)
 }

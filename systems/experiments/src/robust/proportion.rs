@@ -7,7 +7,7 @@ use crate::judge::Interval;
 pub struct Count {
     /// Number of machines that have the property.
     pub with: u32,
-    /// Number of machines in total.
+    /// Number of machines that were counted in total.
     pub of: u32,
 }
 

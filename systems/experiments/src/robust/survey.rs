@@ -21,12 +21,12 @@ pub(super) const VERDICTS: [Verdict; 4] = [
     Verdict::Void,
 ];
 
-/// Results of a robustness study.
+/// Results of a robustness study over all machines.
 #[derive(Clone, Debug, Serialize)]
 pub struct Survey {
-    /// One-sentence summary from the file.
+    /// One-sentence summary from the file, for reports.
     pub summary: String,
-    /// Path of the experiment's file.
+    /// Path of the experiment's file as resolved.
     pub experiment: String,
     /// Seed from which the machines are drawn.
     pub seed: u64,
@@ -46,13 +46,13 @@ pub struct Survey {
     pub identities: Vec<(String, Vec<u32>)>,
 }
 
-/// Parameter that differs between machines.
+/// Parameter with values that differ between machines.
 #[derive(Clone, Debug, Serialize)]
 pub struct SurveyedParameter {
     pub path: String,
-    /// Description of the possible values.
+    /// Description of the values that it can have.
     pub range: String,
-    /// Value in the experiment.
+    /// Value of the parameter in the experiment.
     pub stated: String,
 }
 
@@ -60,7 +60,7 @@ pub struct SurveyedParameter {
 #[derive(Clone, Debug, Serialize)]
 pub struct SurveyedMachine {
     pub number: u32,
-    /// Value of each parameter.
+    /// Value of each parameter, in their order.
     pub values: Vec<String>,
     /// Distance from the stated machine in normalised parameters, from 0 to 1.
     pub distance: f64,
@@ -92,7 +92,7 @@ pub struct SurveyedFinding {
 pub struct Counterexample {
     pub machine: u32,
     pub distance: f64,
-    /// Verdict and effect there.
+    /// Verdict and effect of the finding there.
     pub found: JudgedVerdict,
     /// Result of the rerun, if there was one.
     pub rerun: Option<Rerun>,
@@ -105,7 +105,7 @@ pub struct Rerun {
     pub stated: JudgedVerdict,
     /// Verdict and effect on the counterexample; `None` if it has no verdict.
     pub found: Option<JudgedVerdict>,
-    /// True if the verdicts differ.
+    /// True if the two verdicts of the rerun differ.
     pub confirmed: bool,
 }
 
@@ -260,7 +260,7 @@ struct Counting<'a> {
     machines: &'a [SurveyedMachine],
     outcomes: &'a BTreeMap<u32, MachineOutcome>,
     again: &'a BTreeMap<u32, MachineOutcome>,
-    /// Index of the claim.
+    /// Index of the claim in the experiment.
     claim: usize,
 }
 
