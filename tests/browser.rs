@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
 use crate::harness::{Bench, Ended, told};
-use crate::optional_tool;
+use crate::{optional_tool, robust};
 
 /// Content security policy of the pages. In the copy it allows our own script and nothing else.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
@@ -28,15 +28,19 @@ fn unfit(browser: &OsStr) -> Option<String> {
 }
 
 /// The browser. Its absence is a failure only in CI.
-static CHROMIUM: LazyLock<Option<OsString>> = LazyLock::new(|| {
+pub(crate) static CHROMIUM: LazyLock<Option<OsString>> = LazyLock::new(|| {
     let stated = std::env::var_os("WARPWEAVE_CHROMIUM");
     let usual = ["chromium", "chromium-browser", "google-chrome"].map(OsString::from);
     let names = stated.into_iter().chain(usual);
     optional_tool::find(names, unfit, "apt-get install chromium fonts-dejavu-core")
 });
 
-/// Lists the layout problems of a page in any of the windows. Returns `None` without a browser.
-fn findings(html: &str, windows: &[&str]) -> Option<Vec<String>> {
+/// Lists the layout problems of a page in a wide or narrow window. Returns `None` without a browser.
+pub(crate) fn findings(html: &str) -> Option<Vec<String>> {
+    findings_in(&[WIDE, NARROW], html)
+}
+
+fn findings_in(windows: &[&str], html: &str) -> Option<Vec<String>> {
     let chromium = CHROMIUM.as_deref()?;
     if !html.contains(POLICY) {
         return Some(vec!["states no policy, or another".to_owned()]);
@@ -138,7 +142,16 @@ const AXIS: &str = r#"<text class="axis-name" x="60" y="95">time, cycles</text>"
 
 #[test]
 fn a_report_can_be_read_in_a_browser_and_asks_for_nothing() {
-    if let Some(found) = findings(&report(), &[WIDE, NARROW]) {
+    if let Some(found) = findings(&report()) {
+        assert!(found.is_empty(), "{}", found.join("\n"));
+    }
+}
+
+#[test]
+fn a_report_on_robustness_can_be_read_in_a_browser_and_asks_for_nothing() {
+    let bench = robust::bench();
+    told(bench.warpweave(&["robust", "robust.ron", "--quiet", "--out", "r"]));
+    if let Some(found) = findings(&bench.read("r/report.html")) {
         assert!(found.is_empty(), "{}", found.join("\n"));
     }
 }
@@ -153,27 +166,25 @@ fn texts_over_each_other_in_a_browser_are_found() {
         "a figure: 'one' lies over 'two'",
         "a figure: 'three' sticks out",
     ];
-    assert!(findings(&page(&figure), &[WIDE]).is_none_or(|found| found == expected));
+    assert!(findings_in(&[WIDE], &page(&figure)).is_none_or(|found| found == expected));
 }
 
 #[test]
 fn an_axis_without_a_name_or_a_unit_is_found() {
-    let found = findings(&page(""), &[WIDE]);
+    let found = findings_in(&[WIDE], &page(""));
     assert!(found.is_none_or(|found| found == ["a figure: no axis has a name"]));
-    let found = findings(&page(&AXIS.replace(", cycles", "")), &[WIDE]);
+    let found = findings_in(&[WIDE], &page(&AXIS.replace(", cycles", "")));
     assert!(found.is_none_or(|found| found == ["a figure: axis 'time' has no unit"]));
 }
 
 #[test]
 fn scripts_and_requests_are_found() {
     let whole = page(AXIS);
-    let none = findings(&whole, &[WIDE]);
+    let none = findings_in(&[WIDE], &whole);
     assert!(none.is_none_or(|found| found.is_empty()));
     let with = |more: &str| {
-        findings(
-            &whole.replace("</body>", &format!("{more}</body>")),
-            &[WIDE],
-        )
+        let page = whole.replace("</body>", &format!("{more}</body>"));
+        findings_in(&[WIDE], &page)
     };
     let found = with(r#"<img src="http://example.com/a.png"><script>let a = 1;</script>"#);
     let expected = ["asks for http://example.com/a.png", "has a script"];
@@ -181,10 +192,8 @@ fn scripts_and_requests_are_found() {
     // One that no attribute shows: the policy has refused it.
     let found = with(r#"<p style="background:url(http://example.com/b.png)">text</p>"#);
     assert!(found.is_none_or(|found| found == ["asks for http://example.com/b.png"]));
-    let found = findings(
-        &whole.replace("default-src 'none'", "default-src *"),
-        &[WIDE],
-    );
+    let other = whole.replace("default-src 'none'", "default-src *");
+    let found = findings_in(&[WIDE], &other);
     assert!(found.is_none_or(|found| found == ["states no policy, or another"]));
 }
 
@@ -192,7 +201,7 @@ fn scripts_and_requests_are_found() {
 fn what_is_wider_than_the_page_is_found() {
     let wide = page(AXIS).replace("</body>", r#"<p style="width:1000px">wide</p></body>"#);
     assert!(
-        findings(&wide, &[NARROW])
+        findings_in(&[NARROW], &wide)
             .is_none_or(|found| found.len() == 1 && found[0].ends_with("to be seen"))
     );
 }

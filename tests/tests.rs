@@ -51,6 +51,7 @@ mod read_caches;
 mod recordings;
 mod report;
 mod reuse;
+mod robust;
 mod sharing;
 mod slurm;
 mod spare_registers;
@@ -59,6 +60,7 @@ mod tail_launches;
 mod thesis;
 mod third_party;
 mod traces;
+mod watch;
 mod workloads;
 
 /// Component written by `warpweave new`, with its tests.

@@ -9,11 +9,11 @@ use tracing_subscriber::fmt::format::FmtSpan;
 use tracing_subscriber::prelude::*;
 use warpweave_framework::Registry;
 
-use crate::arguments::{OWN_NAME, RunArguments, program_name};
+use crate::arguments::{OWN_NAME, program_name};
 use crate::outcome::{leave_with, wants_colour};
 use crate::{
     accesses, analyze, bench, check, compare, conform, correlate, describe, diff, experiment, list,
-    memory, new, probe, ptx, run, sweep, system, timeline, trace, validate,
+    memory, new, probe, ptx, robust, run, sweep, system, timeline, trace, validate,
 };
 
 /// Simulate full GPU systems from description files, on a deterministic event kernel.
@@ -36,13 +36,18 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Run a scenario: emulate its program, replay it on its system, verify, report.
-    Run(Box<RunArguments>),
+    Run(Box<run::RunCommand>),
     /// Run variants of a machine on many programs, and judge the claims made beforehand.
     ///
     /// Every run is repeated under neutral perturbations. A stopped experiment resumes where it was
     /// stopped. The exit code is 1 if a run fails or the outcome differs from the one recorded in
     /// the file.
     Experiment(experiment::Arguments),
+    /// Repeat an experiment on plausible machines and count where its findings survive.
+    ///
+    /// The machines are drawn from ranges of the parameters that the experiment's source does not
+    /// state. The nearest machine on which a finding has another verdict is run again.
+    Robust(robust::Arguments),
     /// Run a scenario at the levels of one or more axes and compare.
     Sweep(sweep::Arguments),
     /// Find the first cycle and component at which two runs differ.
@@ -139,6 +144,7 @@ pub fn main(registry: Registry) -> ExitCode {
         Command::Experiment(arguments) => {
             experiment::experiment(&registry, arguments, quiet, &budget)
         }
+        Command::Robust(arguments) => robust::robust(&registry, arguments, quiet, &budget),
         Command::Sweep(arguments) => sweep::sweep(&registry, arguments, quiet, &budget),
         Command::Diff { a, b } => diff::diff(&registry, a, b, quiet, &budget),
         Command::Compare(arguments) => compare::compare(arguments, &budget),

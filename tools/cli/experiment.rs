@@ -1,5 +1,6 @@
 //! `warpweave experiment`: runs the variants of an experiment and judges its claims.
 
+use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal};
 use std::num::NonZero;
@@ -26,12 +27,14 @@ use warpweave_experiments::{
 };
 use warpweave_files::{Budget, Paths};
 use warpweave_framework::Registry;
-use warpweave_params::printable;
+use warpweave_params::{Diagnostics, printable};
 
 use crate::arguments::program_name;
-use crate::host::now;
+use crate::host::{Stopwatch, now};
 use crate::outcome::{CommandResult, Failure, INTERRUPTED, to_stderr, to_stdout};
+use crate::progress::{LINES, duration};
 use crate::slurm::{self, Places, SlurmArguments};
+use crate::watch::{self, RunBoard, RunState, Server, SoFar, WatchArguments, experiment_page};
 
 /// Maximum number of failed runs that are listed.
 const LISTED: usize = 20;
@@ -55,6 +58,8 @@ pub(crate) struct Arguments {
     /// Read the file and everything it names, and list the runs. Nothing is run.
     #[arg(long)]
     check: bool,
+    #[command(flatten)]
+    watch: WatchArguments,
     #[command(flatten)]
     parts: PartArguments,
     /// Executor of the runs.
@@ -196,7 +201,10 @@ pub(crate) fn experiment(
     let not_stored = if parts.merge {
         folder.reports().failures(&plan)
     } else {
-        making.run(&plan, &wanted, folder.reports(), &traces)?
+        let server = arguments.watch.open()?;
+        let so_far = SoFar::of(&experiment, &plan, folder.reports())?;
+        let watched = server.as_ref().map(|server| (server, &so_far));
+        making.run_watched(&plan, &wanted, folder.reports(), &traces, watched)?
     };
     let provenance = provenance(&experiment, &plan, arguments);
     let needed = RequiredStatistics::of(&experiment.file)?;
@@ -263,16 +271,7 @@ pub(crate) struct Session<'a> {
 impl Session<'_> {
     /// Returns the plan, or `None` after an interrupt. Omitted runs are reported.
     pub(crate) fn plan(&self, experiment: &Experiment) -> Result<Option<Plan>, Failure> {
-        let bar = spinner(self.quiet, "reading the files of the experiment");
-        let plan = Plan::of(
-            experiment,
-            self.registry,
-            self.threads,
-            &self.interrupt,
-            self.budget,
-        );
-        bar.finish_and_clear();
-        let plan = plan?;
+        let plan = self.plan_without_notes(experiment)?;
         for (workload, path) in plan.iter().flat_map(|plan| &plan.left_out) {
             if !self.quiet {
                 to_stderr(&format!(
@@ -284,6 +283,23 @@ impl Session<'_> {
             to_stderr(&format!("warning: {equal}"));
         }
         Ok(plan)
+    }
+
+    /// Returns the plan, or `None` after an interrupt.
+    pub(crate) fn plan_without_notes(
+        &self,
+        experiment: &Experiment,
+    ) -> Result<Option<Plan>, Diagnostics> {
+        let bar = spinner(self.quiet, "reading the files of the experiment");
+        let plan = Plan::of(
+            experiment,
+            self.registry,
+            self.threads,
+            &self.interrupt,
+            self.budget,
+        );
+        bar.finish_and_clear();
+        plan
     }
 
     fn runner(&self) -> Runner<'_> {
@@ -331,28 +347,52 @@ impl Session<'_> {
         reports: &Reports,
         traces: &Path,
     ) -> Result<FailureCounts, Failure> {
+        self.run_watched(plan, wanted, reports, traces, None)
+    }
+
+    /// Executes the runs that have no result yet, while a server shows a page with the verdicts so
+    /// far.
+    fn run_watched(
+        &self,
+        plan: &Plan,
+        wanted: &[usize],
+        reports: &Reports,
+        traces: &Path,
+        watched: Option<(&Server, &SoFar<'_>)>,
+    ) -> Result<FailureCounts, Failure> {
         let missing = wanted
             .iter()
             .filter(|at| !reports.holds(&plan.runs[**at].identity.run));
-        let bar = bar(self.quiet, missing.count());
-        let mut failed = 0;
-        let made = self
-            .runner()
-            .run(plan, wanted, reports, traces, &mut |news| match news {
+        let missing = missing.count();
+        let bar = bar(self.quiet, missing);
+        let board = RunBoard::new(missing, self.threads);
+        let lines = Lines::begin(self.quiet);
+        let page = || {
+            let so_far = watched.and_then(|(_, so_far)| so_far.verdicts());
+            let name = watched.map_or("", |(_, so_far)| so_far.summary());
+            experiment_page(name, &board.state(), so_far.as_ref())
+        };
+        let mut news = |news: RunEvent| {
+            match news {
                 RunEvent::Begun(at) => {
-                    bar.set_message(printable(&plan.runs[at].ids[0].to_string()).into_owned());
+                    let name = plan.runs[at].ids[0].to_string();
+                    bar.set_message(printable(&name).into_owned());
+                    board.begun(at, name);
                 }
-                RunEvent::Ended(_, passed) => {
-                    failed += u64::from(!passed);
-                    bar.set_prefix(format!("{failed} failed"));
-                    bar.inc(1);
+                RunEvent::Ended(at, passed) => {
+                    board.ended(at, (!passed).then_some("see its report"));
                 }
-                RunEvent::Failed(..) => {
-                    failed += 1;
-                    bar.set_prefix(format!("{failed} failed"));
-                    bar.inc(1);
-                }
-            });
+                RunEvent::Failed(at, why) => board.ended(at, Some(&why)),
+            }
+            let state = board.state();
+            bar.set_prefix(format!("{} failed", state.failed));
+            bar.set_position(state.ended as u64);
+            lines.show(&state);
+        };
+        let server = watched.map(|(server, _)| server);
+        let made = watch::during(server, &page, || {
+            self.runner().run(plan, wanted, reports, traces, &mut news)
+        });
         bar.finish_and_clear();
         Ok(made?)
     }
@@ -456,6 +496,35 @@ fn hidden_unless(visible: bool) -> ProgressDrawTarget {
         ProgressDrawTarget::stderr()
     } else {
         ProgressDrawTarget::hidden()
+    }
+}
+
+/// Lines that take the place of a bar where standard error is no terminal.
+struct Lines {
+    /// Time since the last line, or `None` if none are shown.
+    last: Option<RefCell<Stopwatch>>,
+}
+
+impl Lines {
+    fn begin(quiet: bool) -> Self {
+        let shown = !quiet && !io::stderr().is_terminal();
+        let last = shown.then(|| RefCell::new(Stopwatch::start()));
+        Self { last }
+    }
+
+    /// Prints the state if some time has passed since the last line.
+    fn show(&self, state: &RunState) {
+        let Some(last) = &self.last else { return };
+        if last.borrow().wall_s() < LINES.as_secs_f64() {
+            return;
+        }
+        *last.borrow_mut() = Stopwatch::start();
+        let left = state.seconds_left().map(duration);
+        let left = left.map_or_else(String::new, |left| format!(", {left} left"));
+        let RunState {
+            ended, all, failed, ..
+        } = state;
+        to_stderr(&format!("run {ended}/{all}, {failed} failed{left}"));
     }
 }
 

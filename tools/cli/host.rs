@@ -1,4 +1,4 @@
-//! Measurements of the host: the only module that reads its clocks.
+//! Measurements of the host: the only module that reads its clocks and its random numbers.
 #![expect(
     clippy::disallowed_types,
     reason = "host time is reported but never used in the simulation"
@@ -47,6 +47,13 @@ impl ThreadStopwatch {
 /// Returns the current time: UTC, RFC 3339, to the second.
 pub(crate) fn now() -> String {
     humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
+}
+
+/// Returns a secret of 128 random bits as hexadecimal digits.
+pub(crate) fn token() -> Result<String, getrandom::Error> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes)?;
+    Ok(format!("{:032x}", u128::from_le_bytes(bytes)))
 }
 
 /// Returns the peak resident memory of this process in bytes, or 0 if the host does not report it.

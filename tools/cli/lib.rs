@@ -1,7 +1,7 @@
 //! The program as a library: all commands, with the component kinds of any registry.
 //!
 //! `cli.rs` reads the command line, and each command has its own file. Only `outcome.rs` decides on
-//! exit codes, and only `host.rs` reads clocks.
+//! exit codes, and only `host.rs` reads clocks and draws random numbers.
 
 mod accesses;
 mod affine;
@@ -32,6 +32,7 @@ mod progress;
 mod ptx;
 mod recordings;
 mod results;
+mod robust;
 mod run;
 mod sharing;
 mod slurm;
@@ -42,3 +43,4 @@ mod system;
 mod timeline;
 mod trace;
 mod validate;
+mod watch;

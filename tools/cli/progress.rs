@@ -1,4 +1,5 @@
-//! Progress bar on standard error, for terminals only, drawn by its own thread.
+//! Progress on standard error, shown by its own thread: a bar on a terminal, else a line now and
+//! then.
 //!
 //! The thread redraws several times a second, independent of other work. Emulation stores its
 //! numbers in [`EmulationProgress`]. The simulation sends its progress only if the last message was
@@ -16,9 +17,13 @@ use warpweave_systems::host_program::EmulationProgress;
 use warpweave_systems::{Machine, Progress};
 
 use crate::host::Stopwatch;
+use crate::outcome::to_stderr;
 
 /// Interval between two redraws of the progress bar.
 const PICTURES: Duration = Duration::from_millis(200);
+
+/// Interval between two lines where there is no terminal.
+pub(crate) const LINES: Duration = Duration::from_secs(30);
 
 /// Message to the thread that draws the bar.
 enum ProgressEvent {
@@ -42,6 +47,8 @@ pub(crate) struct Bar {
 }
 
 struct Drawing {
+    /// Interval between two redraws, or between two lines.
+    pictures: Duration,
     sender: Sender<ProgressEvent>,
     thread: JoinHandle<()>,
     clock: Stopwatch,
@@ -50,14 +57,20 @@ struct Drawing {
 }
 
 impl Bar {
-    /// Creates a bar. It stays hidden if `quiet` or if standard error is no terminal.
+    /// Creates a bar, which stays hidden if `quiet`. Where standard error is no terminal, lines
+    /// take its place.
     pub(crate) fn new(quiet: bool) -> Self {
-        let visible = !quiet && io::stderr().is_terminal();
-        let drawing = visible.then(|| {
+        let drawing = (!quiet).then(|| {
             let (sender, receiver) = bounded(1);
+            let pictures = if io::stderr().is_terminal() {
+                PICTURES
+            } else {
+                LINES
+            };
             Drawing {
+                pictures,
                 sender,
-                thread: std::thread::spawn(move || draw(&receiver)),
+                thread: std::thread::spawn(move || draw(&receiver, pictures)),
                 clock: Stopwatch::start(),
                 asked: Cell::new(0.0),
             }
@@ -80,7 +93,8 @@ impl Bar {
     pub(crate) fn show(&self, machine: &Machine) {
         let Some(drawing) = &self.drawing else { return };
         let now = drawing.clock.wall_s();
-        if drawing.sender.is_empty() && now - drawing.asked.get() >= PICTURES.as_secs_f64() {
+        if drawing.sender.is_empty() && now - drawing.asked.get() >= drawing.pictures.as_secs_f64()
+        {
             drawing.asked.set(now);
             let _ = drawing.sender.try_send(ProgressEvent::Simulated(Simulated {
                 progress: machine.progress(),
@@ -105,14 +119,16 @@ impl Bar {
     }
 }
 
-fn draw(news: &Receiver<ProgressEvent>) {
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+fn draw(news: &Receiver<ProgressEvent>, pictures: Duration) {
+    let bar = (pictures == PICTURES)
+        .then(|| ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()));
     let mut latest = ProgressEvent::Phase("starting");
     let mut since = Stopwatch::start();
     // Of the launch under emulation: its number, and since when.
     let mut launch = (0, Stopwatch::start());
+    let mut drawn = Stopwatch::start();
     loop {
-        match news.recv_timeout(PICTURES) {
+        match news.recv_timeout(pictures) {
             Ok(new) => {
                 if !matches!(new, ProgressEvent::Simulated(_)) {
                     since = Stopwatch::start();
@@ -122,6 +138,10 @@ fn draw(news: &Receiver<ProgressEvent>) {
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
+        if bar.is_none() && drawn.wall_s() < pictures.as_secs_f64() {
+            continue;
+        }
+        drawn = Stopwatch::start();
         let (words, done) = match &latest {
             ProgressEvent::Phase(name) => ((*name).to_owned(), None),
             ProgressEvent::Emulating(progress) => {
@@ -132,19 +152,28 @@ fn draw(news: &Receiver<ProgressEvent>) {
             }
             ProgressEvent::Simulated(simulated) => simulating(*simulated, since.wall_s()),
         };
-        let template = match done {
-            Some((done, all)) => {
-                bar.set_length(all);
-                bar.set_position(done);
-                "{spinner} {bar:24} {msg}"
-            }
-            None => "{spinner} {msg}",
-        };
-        bar.set_style(style(template));
-        bar.set_message(words);
-        bar.tick();
+        match &bar {
+            Some(bar) => picture(bar, words, done),
+            None => to_stderr(&words),
+        }
     }
-    bar.finish_and_clear();
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
+}
+
+fn picture(bar: &ProgressBar, words: String, done: Option<(u64, u64)>) {
+    let template = match done {
+        Some((done, all)) => {
+            bar.set_length(all);
+            bar.set_position(done);
+            "{spinner} {bar:24} {msg}"
+        }
+        None => "{spinner} {msg}",
+    };
+    bar.set_style(style(template));
+    bar.set_message(words);
+    bar.tick();
 }
 
 /// Text of the bar, with the done and total amounts if known.
@@ -197,11 +226,16 @@ fn left(done: u64, all: u64, seconds: f64, of: &str) -> String {
         return String::new();
     }
     let left = seconds * (all - done) as f64 / done as f64;
-    let left = left.ceil() as u64;
-    match (left / 3600, left / 60 % 60, left % 60) {
-        (0, 0, s) => format!(", {s} s{of} left"),
-        (0, m, s) => format!(", {m}:{s:02} min{of} left"),
-        (h, m, _) => format!(", {h}:{m:02} h{of} left"),
+    format!(", {}{of} left", duration(left))
+}
+
+/// Formats a duration in seconds, minutes or hours, rounded up.
+pub(crate) fn duration(seconds: f64) -> String {
+    let whole = seconds.ceil() as u64;
+    match (whole / 3600, whole / 60 % 60, whole % 60) {
+        (0, 0, s) => format!("{s} s"),
+        (0, m, s) => format!("{m}:{s:02} min"),
+        (h, m, _) => format!("{h}:{m:02} h"),
     }
 }
 

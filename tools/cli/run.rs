@@ -29,13 +29,26 @@ use crate::outcome::{
 use crate::progress::Bar;
 use crate::recordings;
 use crate::results::Results;
+use crate::watch::{self, SimulationBoard, WatchArguments, simulation_page};
+
+#[derive(clap::Args)]
+pub(crate) struct RunCommand {
+    #[command(flatten)]
+    run: RunArguments,
+    #[command(flatten)]
+    watch: WatchArguments,
+}
 
 pub(crate) fn run(
     registry: &Registry,
-    arguments: &RunArguments,
+    command: &RunCommand,
     quiet: bool,
     budget: &Budget,
 ) -> CommandResult {
+    let RunCommand {
+        run: arguments,
+        watch,
+    } = command;
     if arguments.check_program {
         return check_program(arguments, quiet, budget);
     }
@@ -62,6 +75,7 @@ pub(crate) fn run(
     }
     let results = claim_outputs(arguments, &scenario)?;
     let of_the_program = begin_results(arguments, &scenario)?;
+    let server = watch.open()?;
     let bar = Bar::new(quiet);
 
     let emulating = Arc::new(EmulationProgress::default());
@@ -73,11 +87,18 @@ pub(crate) fn run(
         scenario: &scenario,
         signals: &signals,
         whole,
+        board: server.as_ref().map(|_| SimulationBoard::new()),
     };
     let ahead = (arguments.keeps_nothing(), &*signals.end);
     let using = (bar, results, of_the_program);
-    emulate(&scenario, &emulating, ahead, using, |emulation, using| {
-        job.simulate(emulation, using)
+    let page = || {
+        let look = job.board.as_ref().and_then(SimulationBoard::last);
+        simulation_page(&scenario.paths.work.display().to_string(), look.as_ref())
+    };
+    watch::during(server.as_ref(), &page, || {
+        emulate(&scenario, &emulating, ahead, using, |emulation, using| {
+            job.simulate(emulation, using)
+        })
     })
 }
 
@@ -93,6 +114,8 @@ struct Job<'j> {
     signals: &'j Signals,
     /// Stopwatch started at the beginning of the command.
     whole: Stopwatch,
+    /// Board of the page to watch, if there is one.
+    board: Option<SimulationBoard>,
 }
 
 impl Job<'_> {
@@ -109,6 +132,7 @@ impl Job<'_> {
             scenario,
             signals,
             ref whole,
+            ref board,
         } = *self;
         let program = Arc::clone(&emulation.program);
         if emulation.executed().is_none() {
@@ -142,9 +166,13 @@ impl Job<'_> {
         if let Some(path) = &arguments.accesses {
             start_log(&mut machine, path)?;
         }
+        let observer = board.as_ref().map(SimulationBoard::observer);
         let simulation = Stopwatch::start();
         signals.nothing_to_report.store(false, Ordering::Relaxed);
-        let status = drive.run_to_the_end(&mut machine, &signals.end, &mut |m| bar.show(m));
+        let status = drive.run_to_the_end(&mut machine, &signals.end, &mut |m| {
+            bar.show(m);
+            observer.iter().for_each(|observer| observer.show(m));
+        });
         let interrupted = status == Status::Interrupted;
         let (executed, cpu_s) = emulation.finish(simulation.cpu_s(), interrupted)?;
         let [emulation_cpu_s, simulation_cpu_s] = cpu_s;

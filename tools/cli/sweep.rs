@@ -89,7 +89,8 @@ pub(crate) fn sweep(
         folder.reports(),
         &arguments.making.traces(&out),
     )?;
-    let runs = folder.runs(&plan, &not_stored, &|record| needed.trim(record));
+    let trim = |record: &mut _| needed.trim(record);
+    let runs = folder.reports().runs(&plan, &not_stored, &trim);
     let table = Table::of(&experiment, &plan, &runs)?;
     let told = to_stdout(&table.to_text());
     to_stderr(&failures(&runs));

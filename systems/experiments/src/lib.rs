@@ -7,7 +7,8 @@
 //!                        report ◄── judge: metrics, intervals, verdicts ◄──────────┘
 //! ```
 //!
-//! `scale` measures the memory footprint of programs, from their traces, for the report.
+//! `scale` measures the memory footprint of programs, from their traces, for the report. `robust`
+//! repeats an experiment on machines with other values of its unstated parameters.
 
 pub mod file;
 pub mod judge;
@@ -16,6 +17,7 @@ pub mod model;
 mod plan;
 mod read;
 pub mod report;
+pub mod robust;
 mod run;
 pub mod scale;
 pub mod shard;

@@ -364,7 +364,7 @@ fn names_of<T>(entries: &Entries<T>) -> Vec<&Placed<String>> {
 }
 
 /// Rejects duplicate overrides, and overrides of parameters that the experiment itself sets.
-fn check_paths(sets: &Sets, problems: &mut Diagnostics) {
+pub(crate) fn check_paths(sets: &Sets, problems: &mut Diagnostics) {
     let mut seen: Vec<(String, &Placed<String>)> = Vec::new();
     for (path, _) in sets {
         let plain = plain(&path.value);

@@ -81,7 +81,7 @@ const LAYERS: [(&str, &str); 25] = [
     ),
     (
         "systems/experiments/src",
-        "metric model shard file read plan store run scale judge report sweep",
+        "metric model shard file read plan store run scale judge report sweep robust",
     ),
     (
         "systems/standalone/src",
@@ -105,9 +105,9 @@ const LAYERS: [(&str, &str); 25] = [
     ),
     (
         "tools/cli",
-        "outcome host memory progress fields stub policies recordings arguments stats drive \
+        "outcome host memory progress watch fields stub policies recordings arguments stats drive \
          emulation results check_program run accesses ptx affine mapping sharing analyze validate bench check \
-         compare conform correlate describe diff slurm experiment list new probe sweep system timeline \
+         compare conform correlate describe diff slurm experiment robust list new probe sweep system timeline \
          trace cli",
     ),
 ];

@@ -132,7 +132,7 @@ mod tests {
         };
         let (wanted, traces) = (plan.fitting(None), bench.path("traces"));
         let failed = runner.run(&plan, &wanted, folder.reports(), &traces, &mut |_| {});
-        let runs = folder.runs(&plan, &failed.unwrap(), &|_| {});
+        let runs = folder.reports().runs(&plan, &failed.unwrap(), &|_| {});
         let study = judge(&experiment, &[], &runs).unwrap();
         assert_eq!(study.points.len(), 2);
         let rows = &study.work[0].headroom;

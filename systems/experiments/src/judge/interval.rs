@@ -1,13 +1,13 @@
 //! Medians with their confidence intervals.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use warpweave_random::CounterRng;
 
 /// Number of resamples of the bootstrap.
 const DRAWS: u64 = 10_000;
 
 /// Median over repetitions (or the mean, if stated) and its 95 % interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// Lower end of the interval.
     pub low: f64,

@@ -1,6 +1,6 @@
 //! Results of an experiment: all data that a report prints.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::energy::StudiedEnergy;
 use super::gates::JudgedGate;
@@ -160,7 +160,7 @@ pub struct StudiedRow {
 }
 
 /// Result of testing a claim against the runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
     /// The finding holds beyond its margin.
     Reproduced,

@@ -304,6 +304,28 @@ impl Runs<'_> {
     }
 }
 
+/// Returns the run of every point in the first pair of the first workload.
+pub(crate) fn first_variations(
+    experiment: &Experiment,
+    budget: &Budget,
+) -> Result<Vec<Variation>, Diagnostics> {
+    let Some((name, workload)) = experiment.file.workloads.iter().next() else {
+        return Ok(Vec::new());
+    };
+    let runs = Runs {
+        experiment,
+        name: &name.value,
+        workload,
+        parameters: &parameters(experiment, workload, budget)?,
+    };
+    let draws = runs.draws(0, &mut Vec::new());
+    let all = machines(&experiment.file);
+    let all = all
+        .iter()
+        .map(|machine| runs.run(machine, 0, &draws, false).variation);
+    Ok(all.collect())
+}
+
 /// Returns the number of repetitions of an experiment.
 pub(crate) fn pairs(file: &ExperimentFile) -> u32 {
     file.perturb

@@ -9,12 +9,15 @@ mod tables;
 mod tests;
 mod text;
 
+pub(crate) use self::figure::ForestPlot;
+pub(crate) use self::number::number;
+pub use self::page::STYLE;
 pub use self::published::Published;
 pub use self::text::text;
 
 use warpweave_files::{Output, OutputError};
 
-use self::figure::{Bars, ForestPlot, Series as Bar, Stacks};
+use self::figure::{Bars, Series as Bar, Stacks};
 use crate::judge::{Interval, StudiedEnergy, StudiedMetric, Study};
 use crate::model::{Provenance, Series};
 use crate::store::Folder;

@@ -17,7 +17,8 @@ use crate::model::{Provenance, Series};
 /// Number of closest and of farthest agreements that are listed.
 const LISTED: usize = 3;
 
-const STYLE: &str = "
+/// Style sheet of all pages.
+pub const STYLE: &str = "
 :root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}
 body{max-width:76rem;margin:2rem auto;padding:0 1rem}
 h1{font-size:1.6rem}h2{margin-top:2.5rem;border-bottom:1px solid #8888;font-size:1.25rem}

@@ -21,6 +21,7 @@ use warpweave_files::{Budget, OutputError};
 use warpweave_framework::Registry;
 
 use self::queue::{Job, Queue};
+pub(crate) use self::single_run::line_of;
 use self::single_run::{FinishedRun, RunFailure};
 use self::traces::Traces;
 pub use self::traces::keeps_trace;

@@ -41,7 +41,7 @@ impl From<Diagnostics> for RunFailure {
 }
 
 /// Returns the first message with its position, in one line.
-fn line_of(problems: &Diagnostics) -> String {
+pub(crate) fn line_of(problems: &Diagnostics) -> String {
     let Some(first) = problems.iter().next() else {
         return "it failed without a message".to_owned();
     };

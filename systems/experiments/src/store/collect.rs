@@ -3,9 +3,9 @@
 use warpweave_files::{Output, OutputError};
 use warpweave_systems::report::{CsvTable, Record};
 
-use super::Folder;
 use super::export::{METRICS, RunLines, claims, metric_rows};
 use super::sqlite;
+use super::{Folder, Reports};
 use crate::model::{ClaimRow, FailureCounts, MetricValue, Outcome, Provenance, Runs, Series};
 use crate::plan::Plan;
 
@@ -23,7 +23,7 @@ pub struct Collection<'a> {
     pub judge: &'a mut dyn FnMut(&Runs) -> Vec<ClaimRow>,
 }
 
-impl Folder {
+impl Reports {
     /// Returns the outcomes of all completed runs of a plan, reduced by `trim`. A run with an
     /// unreadable report counts as failed.
     pub fn runs(
@@ -42,10 +42,12 @@ impl Folder {
     }
 
     fn ended(&self, plan: &Plan, at: usize, not_stored: &FailureCounts) -> Option<Outcome> {
-        let stored = self.reports().outcome(&plan.runs[at].identity.run);
+        let stored = self.outcome(&plan.runs[at].identity.run);
         stored.or_else(|| not_stored.get(&at).cloned().map(Outcome::Failed))
     }
+}
 
+impl Folder {
     /// Rewrites the database, `runs.jsonl`, `metrics.csv` and `claims.csv`, each as a complete
     /// file, and returns the runs. Verdicts of earlier series are kept.
     ///
@@ -69,7 +71,7 @@ impl Folder {
             base.series(collection.series)?;
             base.provenance(collection.provenance)?;
             for (at, run) in plan.runs.iter().enumerate() {
-                let Some(outcome) = self.ended(plan, at, not_stored) else {
+                let Some(outcome) = self.reports().ended(plan, at, not_stored) else {
                     continue;
                 };
                 let metrics = match &outcome {
