@@ -31,7 +31,7 @@ const FLOOR: &str = "floor";
 /// Marks before and after the tables in a page.
 pub(crate) const MARKS: [&str; 2] = ["<!-- floor: begin -->", "<!-- floor: end -->"];
 
-/// What one of the two did on the same work.
+/// Figures of one of the two on the same work.
 struct Side {
     cycles: u64,
     sectors: u64,
