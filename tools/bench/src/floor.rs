@@ -1,15 +1,17 @@
-//! The memory path of a GTX 480 written by hand: the floor under what simulating it costs.
+//! The memory path of a GTX 480 written by hand: the floor under the cost of simulating it.
 //!
 //! One file of plain structs and loops does a vector addition on the machine of
 //! `scenarios/systems/accelsim/gtx480.ron`. Its instruction and constant caches, operand stages,
-//! register banks and result buses are left out, as by [`SWITCHES`]. It has no names, statistics, checks, sleep reasons, state to be
-//! saved, policies or threads. Latencies, capacities and arbitration are those of the components:
-//! wavefronts, memory stage, L1, cluster port, both networks, L2 slices and DRAM.
+//! register banks and result buses are left out, as by [`SWITCHES`]. There are no names,
+//! statistics, checks, sleep reasons, state to be saved, policies or threads. Latencies, capacities
+//! and arbitration are those of the components: wavefronts, memory stage, L1, cluster port, both
+//! networks, L2 slices and DRAM.
 //!
 //! # Not modelled
-//! What a vector addition of at most 65,536 elements never does: hits in caches, several requests
-//! for a line in flight, copy-backs and DRAM writes, bounded output buffers of the networks. Flits
-//! of one packet move together. Cycles therefore agree with the machine's to a few percent only.
+//! Anything that a vector addition of at most 65,536 elements never does. It hits no cache, has no
+//! two requests for a line in flight, and causes no copy-backs and DRAM writes. Output buffers of
+//! the networks are unbounded. Flits of one packet move together. Cycles therefore agree with the
+//! machine's to a few percent only.
 
 /// The work, in a scenario of the repository.
 pub const SCENARIO: &str = "scenarios/vector_add_gtx480.ron";

@@ -19,7 +19,7 @@ const UNITS: [u32; 3] = [1, 4, 15];
 const PARTS: [(&str, &str, &[&str]); 5] = [
     ("compute units", "ComputeUnit", &["Unit"]),
     ("L1 and L2", "Cache", &["L1", "L2"]),
-    ("cluster ports (below, in L1)", "ClusterPort", &[]),
+    ("cluster ports; the floor's are in L1", "ClusterPort", &[]),
     ("networks", "Crossbar", &["Switch"]),
     ("DRAM", "GddrController", &["Dram"]),
 ];
@@ -31,7 +31,7 @@ const FLOOR: &str = "floor";
 /// Marks before and after the tables in a page.
 pub(crate) const MARKS: [&str; 2] = ["<!-- floor: begin -->", "<!-- floor: end -->"];
 
-/// What one of the two did on the same work.
+/// Figures of one of the two on the same work.
 struct Side {
     cycles: u64,
     sectors: u64,

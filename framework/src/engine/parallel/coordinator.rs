@@ -69,7 +69,7 @@ pub(crate) struct Coordinator {
     pub(crate) observer: Option<Observer>,
     /// Number of windows opened so far; a measure of work, not a result.
     pub(crate) windows: u64,
-    /// Who worked on them; the pace of the host decides.
+    /// Windows by the threads that worked on them; the pace of the host decides.
     pub(crate) worked: WindowsWorked,
     /// Window that the partitions run next.
     pub(crate) window: Window,
