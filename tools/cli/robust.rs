@@ -217,7 +217,7 @@ fn refuse_if_none_is_built(
     outcomes: &BTreeMap<u32, MachineOutcome>,
     machines: &[u32],
 ) -> Result<(), Failure> {
-    let reasons = outcomes.iter().filter_map(|(_, outcome)| match outcome {
+    let reasons = outcomes.values().filter_map(|outcome| match outcome {
         MachineOutcome::Refused(why) => Some(why.as_str()),
         MachineOutcome::Judged(_) | MachineOutcome::Failed(_) => None,
     });

@@ -171,7 +171,9 @@ impl Job<'_> {
         signals.nothing_to_report.store(false, Ordering::Relaxed);
         let status = drive.run_to_the_end(&mut machine, &signals.end, &mut |m| {
             bar.show(m);
-            observer.iter().for_each(|observer| observer.show(m));
+            if let Some(observer) = &observer {
+                observer.show(m);
+            }
         });
         let interrupted = status == Status::Interrupted;
         let (executed, cpu_s) = emulation.finish(simulation.cpu_s(), interrupted)?;
