@@ -118,8 +118,10 @@ class Package(unittest.TestCase):
         # A run that keeps its files emulates first, and an interrupt then ends it at once.
         scenario, out = str(SCENARIOS / "quickstart.ron"), f"{folder.name}/out"
         endless = {"workload.steps": 100_000}
+        # Python takes no interrupts where its parent ignores them, as shells do in the background.
         script = (
-            "import warpweave; print('ready', flush=True); "
+            "import signal, warpweave; "
+            "signal.signal(signal.SIGINT, signal.default_int_handler); print('ready', flush=True); "
             f"warpweave.run({scenario!r}, {endless}, out={out!r})"
         )
         with subprocess.Popen(
