@@ -79,8 +79,7 @@ impl HostProgram {
         overrides: &BTreeMap<String, Node>,
         references: &References,
     ) -> Result<Self, Diagnostics> {
-        let shared = SharedModules::default();
-        Self::from_node_with(node, files, size, overrides, references, &shared)
+        Self::from_node_with(node, files, size, overrides, references, None)
     }
 
     /// Reads a workload file like [`Self::from_node`]. Modules are taken from those that are
@@ -91,7 +90,7 @@ impl HostProgram {
         size: Option<&Name>,
         overrides: &BTreeMap<String, Node>,
         references: &References,
-        shared: &SharedModules,
+        shared: Option<&SharedModules>,
     ) -> Result<Self, Diagnostics> {
         let file: Workload = from_named(node, "Workload")?;
         let values = sizes::values(&file.params, &file.sizes, size, overrides)?;
@@ -176,8 +175,11 @@ impl HostProgram {
         builder.allowed = allowed.unwrap_or_default();
         problems.into_result(())?;
         let program = builder.build()?;
-        let modules = program.modules.iter();
-        modules.for_each(|module| shared.keep(module, &files.ledger().budget()));
+        if let Some(shared) = shared {
+            for module in &program.modules {
+                shared.keep(module, &files.ledger().budget());
+            }
+        }
         Ok(program)
     }
 }
@@ -241,7 +243,7 @@ fn read_module(
     called: Name,
     name: &Name,
     files: &Files,
-    shared: &SharedModules,
+    shared: Option<&SharedModules>,
 ) -> Result<ModuleText, Diagnostic> {
     let path = files.folder().join(&name.value);
     let what = "a PTX module: it does not begin with `.version`";
@@ -263,7 +265,7 @@ fn read_module(
     charged.map_err(|error| name.blame(error))?;
     Ok(ModuleText {
         name: called,
-        parsed: shared.get(source.name(), source.text()),
+        parsed: shared.and_then(|shared| shared.get(source.name(), source.text())),
         file: source.name().to_owned(),
         text: source.text().into(),
         place: name.place.clone(),

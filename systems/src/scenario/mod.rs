@@ -155,7 +155,7 @@ impl Request<'_> {
                         .map(Arc::new),
                     Some(programs) => {
                         let read = || {
-                            let shared = programs.modules();
+                            let shared = Some(programs.modules());
                             HostProgram::from_node_with(
                                 &node,
                                 &files,
