@@ -35,7 +35,7 @@ pub(crate) static CHROMIUM: LazyLock<Option<OsString>> = LazyLock::new(|| {
     optional_tool::find(names, unfit, "apt-get install chromium fonts-dejavu-core")
 });
 
-/// Lists the layout problems of a page in a wide or narrow window. Returns `None` without a browser.
+/// Lists the layout problems of a page in a wide or a narrow window. `None` is no browser.
 pub(crate) fn findings(html: &str) -> Option<Vec<String>> {
     findings_in(&[WIDE, NARROW], html)
 }
