@@ -1,7 +1,7 @@
 //! Comparison as a self-contained page, without scripts or network access.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
-use warpweave_params::printable_lines;
+use maud::{Markup, html};
+use warpweave_systems::report::html_page;
 
 use crate::correlation::{Correlation, KernelRow};
 use crate::figure::{Ceilings, Point, Rate, bars, roofline, scatter, value};
@@ -12,54 +12,35 @@ use crate::text::fixed;
 use crate::traffic::SECTOR_BYTES;
 
 const STYLE: &str = "
-:root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}
-body{max-width:76rem;margin:2rem auto;padding:0 1rem}
-h1{font-size:1.6rem}h2{margin-top:2.5rem;border-bottom:1px solid #8888;font-size:1.25rem}
-table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.9rem;margin:.5rem 0}
-th,td{padding:.2rem .6rem;text-align:right;border-bottom:1px solid #8884}
-th:first-child,td:first-child,td.text,th.text{text-align:left}
-.wide{overflow-x:auto}.pair{display:flex;flex-wrap:wrap;gap:1.5rem;align-items:flex-start}
-svg{max-width:none;font-size:11px}svg text{fill:currentColor}
+.pair{display:flex;flex-wrap:wrap;gap:1.5rem;align-items:flex-start}
+svg{font-size:11px}svg text{fill:currentColor}
 .frame{fill:none;stroke:#888}.grid{stroke:#8884}.equal{stroke:#888}
 .limit{stroke:#888;stroke-dasharray:4 3}.ours{fill:#0072b2;fill-opacity:.75}.theirs{fill:none;stroke:#d55e00;stroke-width:1.5}
 .near{fill:#009e73}.off{fill:#e69f00}.far{fill:#d55e00}
-.small{color:#777;font-size:.85rem}code{font-size:.9em;overflow-wrap:anywhere}
 ";
 
 impl Correlation {
     /// Returns the comparison as a page: figures, a scatter and bars for each quantity, stalls.
     pub fn to_html(&self) -> String {
         let (file, launches) = &self.profile;
-        let page = html! {
-            (DOCTYPE)
-            html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta name="viewport" content="width=device-width";
-                    meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'";
-                    title { "Runs against " (file) }
-                    style { (PreEscaped(STYLE)) }
+        let body = html! {
+            h1 { "Runs against a profile" }
+            table {
+                tr { th { "" } th.text { "name" } th { "launches" } }
+                tr { td { "profile" } td.text { (file) } td { (launches) } }
+                @for (name, launches) in &self.runs {
+                    tr { td { "ours" } td.text { (name) } td { (launches) } }
                 }
-                body {
-                    h1 { "Runs against a profile" }
-                    table {
-                        tr { th { "" } th.text { "name" } th { "launches" } }
-                        tr { td { "profile" } td.text { (file) } td { (launches) } }
-                        @for (name, launches) in &self.runs {
-                            tr { td { "ours" } td.text { (name) } td { (launches) } }
-                        }
-                        tr { td { "compared" } td.text { (self.kernels.len()) " kernels" } td { (self.launches.len()) } }
-                    }
-                    h2 { "Figures" }
-                    (self.figure_table())
-                    (self.rates())
-                    @for quantity in self.compared() { (self.quantity(quantity)) }
-                    (self.stall_table())
-                    (self.left_out())
-                }
+                tr { td { "compared" } td.text { (self.kernels.len()) " kernels" } td { (self.launches.len()) } }
             }
+            h2 { "Figures" }
+            (self.figure_table())
+            (self.rates())
+            @for quantity in self.compared() { (self.quantity(quantity)) }
+            (self.stall_table())
+            (self.left_out())
         };
-        printable_lines(&page.into_string()).into_owned()
+        html_page(&format!("Runs against {file}"), STYLE, &body)
     }
 
     fn figure_table(&self) -> Markup {

@@ -7,6 +7,7 @@ mod csv_table;
 mod energy;
 mod evidence;
 mod groups;
+mod html_page;
 mod json;
 mod limit;
 mod page;
@@ -21,6 +22,7 @@ use serde::Serialize;
 
 pub use self::compare::{Comparison, Side};
 pub use self::csv_table::CsvTable;
+pub use self::html_page::html_page;
 pub use self::paint::Colour;
 pub use self::record::{
     Record, RecordedComponentEnergy, RecordedEnergy, RecordedEstimate, RecordedKernel,

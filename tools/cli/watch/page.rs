@@ -1,10 +1,10 @@
 //! Pages that show a running simulation or experiment.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, PreEscaped, html};
 use warpweave_experiments::model::ClaimRow;
-use warpweave_experiments::report::{STYLE, bars_of};
+use warpweave_experiments::report::{VERDICT_STYLE, bars_of};
 use warpweave_framework::Reason;
-use warpweave_params::printable_lines;
+use warpweave_systems::report::html_page;
 
 use super::runs::RunState;
 use super::simulation::Look;
@@ -129,22 +129,10 @@ fn verdict_table(claims: &[ClaimRow]) -> Markup {
 }
 
 fn page(name: &str, content: &Markup) -> String {
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width";
-                meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'";
-                title { (name) }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                h1 { (name) }
-                (content)
-                p.small { "This page is loaded again every few seconds, and is gone when the run ends." }
-            }
-        }
+    let body = html! {
+        h1 { (name) }
+        (content)
+        p.small { "This page is loaded again every few seconds, and is gone when the run ends." }
     };
-    printable_lines(&page.into_string()).into_owned()
+    html_page(name, VERDICT_STYLE, &body)
 }

@@ -11,7 +11,7 @@ mod text;
 
 pub(crate) use self::figure::ForestPlot;
 pub(crate) use self::number::number;
-pub use self::page::STYLE;
+pub use self::page::VERDICT_STYLE;
 pub use self::published::Published;
 pub use self::text::text;
 

@@ -1,7 +1,7 @@
 //! HTML page of the report.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
-use warpweave_params::printable_lines;
+use maud::{Markup, PreEscaped, html};
+use warpweave_systems::report::html_page;
 
 use super::number::number;
 use super::published::{Beside, Published};
@@ -17,18 +17,9 @@ use crate::model::{Provenance, Series};
 /// Number of closest and of farthest agreements that are listed.
 const LISTED: usize = 3;
 
-/// Style sheet of all pages.
-pub const STYLE: &str = "
-:root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}
-body{max-width:76rem;margin:2rem auto;padding:0 1rem}
-h1{font-size:1.6rem}h2{margin-top:2.5rem;border-bottom:1px solid #8888;font-size:1.25rem}
-table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.9rem;margin:.5rem 0}
-th,td{padding:.2rem .6rem;text-align:right;border-bottom:1px solid #8884;vertical-align:top}
-th:first-child,td:first-child,td.text,th.text{text-align:left}
-.wide{overflow-x:auto}figure{margin:1rem 0;overflow-x:auto}svg{max-width:none}
+/// Colours of verdicts, for a page that shows some.
+pub const VERDICT_STYLE: &str = "
 .reproduced,.holds{color:#0a7a4f}.not-reproduced,.fails,.void{color:#c2410c}.unresolved{color:#8a6d00}
-.small{color:#777;font-size:.85rem}code{font-size:.9em;overflow-wrap:anywhere}
-@media print{body{max-width:none;margin:0}h2{break-after:avoid}figure,table{break-inside:avoid}}
 ";
 
 pub(super) fn page(
@@ -43,51 +34,39 @@ pub(super) fn page(
         found.map(|(_, svg)| html! { figure { (PreEscaped(svg)) } })
     };
     let beside = published.map(|published| published.beside(study));
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width";
-                meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'";
-                title { (study.summary) }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                h1 { (study.summary) }
-                (what_was_compared(study))
-                (scale(study))
-                (headroom(study))
-                (resolution(study))
-                h2 { "Claims" }
-                @if study.claims.is_empty() { p { "None were made." } }
-                @else { (claims(study)) }
-                @if let (below, gated @ 1..) = study.below_gates() { p { (below_gates(below, gated)) "." } }
-                @if let Some(forest) = figure("claims.svg") {
-                    (forest)
-                    p.small { "Squares are medians, lines are 95 % confidence intervals, vertical marks are margins." }
-                }
-                h2 { "Results" }
-                p { "Bars are medians over pairs with 95 % confidence intervals"
-                    @if published.is_some() { ", diamonds published values" } "." }
-                @for metric in &study.metrics { (results(study, metric, figure(&file_name(&metric.name)))) }
-                @if let (Some(published), Some(beside)) = (published, &beside) {
-                    (published_values(published, beside))
-                }
-                @if let Some(energy) = &study.energy { (energy_words(energy, figure("tornado.svg"))) }
-                @for shares in &study.shares { (contributions(shares)) }
-                @if let Some(slots) = figure("slots.svg") {
-                    h2 { "Issue-slot breakdown" }
-                    (slots)
-                    @if let Some(by_workload) = figure("slots_by_workload.svg") { (by_workload) }
-                }
-                (missing(study))
-                (earlier_verdicts(study))
-                (how_to_run_again(series, provenance))
-            }
+    let body = html! {
+        h1 { (study.summary) }
+        (what_was_compared(study))
+        (scale(study))
+        (headroom(study))
+        (resolution(study))
+        h2 { "Claims" }
+        @if study.claims.is_empty() { p { "None were made." } }
+        @else { (claims(study)) }
+        @if let (below, gated @ 1..) = study.below_gates() { p { (below_gates(below, gated)) "." } }
+        @if let Some(forest) = figure("claims.svg") {
+            (forest)
+            p.small { "Squares are medians, lines are 95 % confidence intervals, vertical marks are margins." }
         }
+        h2 { "Results" }
+        p { "Bars are medians over pairs with 95 % confidence intervals"
+            @if published.is_some() { ", diamonds published values" } "." }
+        @for metric in &study.metrics { (results(study, metric, figure(&file_name(&metric.name)))) }
+        @if let (Some(published), Some(beside)) = (published, &beside) {
+            (published_values(published, beside))
+        }
+        @if let Some(energy) = &study.energy { (energy_words(energy, figure("tornado.svg"))) }
+        @for shares in &study.shares { (contributions(shares)) }
+        @if let Some(slots) = figure("slots.svg") {
+            h2 { "Issue-slot breakdown" }
+            (slots)
+            @if let Some(by_workload) = figure("slots_by_workload.svg") { (by_workload) }
+        }
+        (missing(study))
+        (earlier_verdicts(study))
+        (how_to_run_again(series, provenance))
     };
-    printable_lines(&page.into_string()).into_owned()
+    html_page(&study.summary, VERDICT_STYLE, &body)
 }
 
 fn what_was_compared(study: &Study) -> Markup {

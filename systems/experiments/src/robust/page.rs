@@ -1,14 +1,14 @@
 //! HTML page of a robustness study.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
-use warpweave_params::printable_lines;
+use maud::{Markup, PreEscaped, html};
+use warpweave_systems::report::html_page;
 
 use super::survey::{Influence, Survey, SurveyedFinding};
 use super::words::{
     counted, counterexample, differences, in_words, repetitions, survival, without_verdicts,
 };
 use crate::judge::Interval;
-use crate::report::{ForestPlot, STYLE};
+use crate::report::{ForestPlot, VERDICT_STYLE};
 
 pub(super) fn figure(survey: &Survey) -> String {
     let rows = survey
@@ -27,36 +27,24 @@ pub(super) fn figure(survey: &Survey) -> String {
 }
 
 pub(super) fn page(survey: &Survey, figure: &str, command: &str) -> String {
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width";
-                meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'";
-                title { (survey.summary) }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                h1 { (survey.summary) }
-                p { (repetitions(survey)) "." }
-                p { (counted(survey)) "." }
-                h2 { "Survival" }
-                figure { (PreEscaped(figure)) }
-                p.small { "Squares are shares of the judged machines, lines are 95 % confidence intervals." }
-                (findings(survey))
-                (identities(survey))
-                h2 { "Parameters that decide" }
-                p.small { "Survival above the middle of a parameter's range less survival below it. The intervals of a finding are simultaneous over all parameters; "
-                    "there is no correction over findings." }
-                @for (at, finding) in survey.findings.iter().enumerate() { (parameters(at + 1, finding)) }
-                (machines(survey))
-                h2 { "How to run it again" }
-                p { code { (command) } }
-            }
-        }
+    let body = html! {
+        h1 { (survey.summary) }
+        p { (repetitions(survey)) "." }
+        p { (counted(survey)) "." }
+        h2 { "Survival" }
+        figure { (PreEscaped(figure)) }
+        p.small { "Squares are shares of the judged machines, lines are 95 % confidence intervals." }
+        (findings(survey))
+        (identities(survey))
+        h2 { "Parameters that decide" }
+        p.small { "Survival above the middle of a parameter's range less survival below it. The intervals of a finding are simultaneous over all parameters; "
+            "there is no correction over findings." }
+        @for (at, finding) in survey.findings.iter().enumerate() { (parameters(at + 1, finding)) }
+        (machines(survey))
+        h2 { "How to run it again" }
+        p { code { (command) } }
     };
-    printable_lines(&page.into_string()).into_owned()
+    html_page(&survey.summary, VERDICT_STYLE, &body)
 }
 
 fn findings(survey: &Survey) -> Markup {

@@ -1,63 +1,47 @@
 //! HTML page of a comparison: self-contained, without scripts or network access.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
-use warpweave_params::printable_lines;
+use maud::{Markup, html};
 
 use super::text::{change_of, letters, value};
 use super::{Cell, Comparison, Parameter, Row};
+use crate::report::html_page;
 use crate::report::paint::WEB_COLOURS;
 
 const STYLE: &str = "
-body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem;
-       color: #1c2733; background: #fff; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
-table { border-collapse: collapse; width: 100%; }
-th, td { padding: .2rem .6rem; text-align: right; border-bottom: 1px solid #dfe5ec; }
-th:first-child, td:first-child { text-align: left; overflow-wrap: anywhere; }
-.bad, .down { color: #a11b1b; } .up { color: #0b5fa5; } .noise { color: #68747f; }
-.legend span { padding: 0 .6rem 0 .3rem; } td.bar { width: 70%; white-space: nowrap; font-size: 0; }
-td.bar span { display: inline-block; height: 1rem; }
-.range { display: block; font-size: .8rem; color: #68747f; }
+table{width:100%}th:first-child,td:first-child{overflow-wrap:anywhere}
+.bad,.down{color:#c2410c}.up{color:#0b78c2}.noise{color:#777}
+.legend span{padding:0 .6rem 0 .3rem}td.bar{width:70%;white-space:nowrap;font-size:0}
+td.bar span{display:inline-block;height:1rem}
+.range{display:block;font-size:.8rem;color:#777}
 ";
 
 impl Comparison {
     /// Returns all differences as a self-contained HTML page.
     pub fn to_html(&self) -> String {
-        let page = html! {
-            (DOCTYPE)
-            html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta name="viewport" content="width=device-width";
-                    title { "Comparison of runs" }
-                    style { (PreEscaped(STYLE)) }
-                }
-                body {
-                    h1 { "Comparison of runs" }
-                    (self.sides_table())
-                    @if !self.same_program {
-                        p.bad { "The runs executed different numbers of instructions." }
-                    }
-                    (self.quantities("Totals", &self.totals))
-                    (self.quantities("Kernels", &self.kernels))
-                    (self.slot_bars())
-                    (self.parameters("Overrides that differ", &self.overrides))
-                    @match &self.system {
-                        Some(system) => (self.parameters("System as built", system)),
-                        None => p { "The systems as built are unknown: compare results folders to see them." },
-                    }
-                    (self.quantities("Statistics by relative change", &self.statistics))
-                    p { (self.equal) " statistics are equal." }
-                    @for part in &self.alone {
-                        (self.quantities(&format!("Not on every side: {}", part.place), &part.rows))
-                    }
-                    @if self.has_repetitions() {
-                        p { "Values are medians over the runs, with minimum and maximum below; a change is within noise if the ranges overlap." }
-                    }
-                }
+        let body = html! {
+            h1 { "Comparison of runs" }
+            (self.sides_table())
+            @if !self.same_program {
+                p.bad { "The runs executed different numbers of instructions." }
+            }
+            (self.quantities("Totals", &self.totals))
+            (self.quantities("Kernels", &self.kernels))
+            (self.slot_bars())
+            (self.parameters("Overrides that differ", &self.overrides))
+            @match &self.system {
+                Some(system) => (self.parameters("System as built", system)),
+                None => p { "The systems as built are unknown: compare results folders to see them." },
+            }
+            (self.quantities("Statistics by relative change", &self.statistics))
+            p { (self.equal) " statistics are equal." }
+            @for part in &self.alone {
+                (self.quantities(&format!("Not on every side: {}", part.place), &part.rows))
+            }
+            @if self.has_repetitions() {
+                p { "Values are medians over the runs, with minimum and maximum below; a change is within noise if the ranges overlap." }
             }
         };
-        printable_lines(&page.into_string()).into_owned()
+        html_page("Comparison of runs", STYLE, &body)
     }
 
     fn sides_table(&self) -> Markup {
