@@ -1,43 +1,28 @@
 //! `warpweave experiment`: runs the variants of an experiment and judges its claims.
 
-use std::cell::RefCell;
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal};
-use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use clap::ValueEnum;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::flag;
 use warpweave_experiments::judge::{
     RequiredStatistics, Study, check, check_patterns, judge, metrics_of,
 };
 use warpweave_experiments::model::{Outcome, Provenance, Runs};
 use warpweave_experiments::report::{self, Published};
-use warpweave_experiments::scale::{Scale, ScaleError};
 use warpweave_experiments::shard::Shard;
 use warpweave_experiments::{
-    Collection, Experiment, FailureCounts, Folder, MachineError, Plan, Reports, RunEvent, Runner,
-    SeriesError, keeps_trace,
+    Collection, Experiment, Folder, MachineError, Plan, Reports, SeriesError,
 };
 use warpweave_files::{Budget, Paths};
 use warpweave_framework::Registry;
-use warpweave_params::{Diagnostics, printable};
 
 use crate::arguments::program_name;
-use crate::host::{Stopwatch, now};
+use crate::host::now;
 use crate::outcome::{CommandResult, Failure, INTERRUPTED, to_stderr, to_stdout};
-use crate::progress::{LINES, duration};
+use crate::session::{LISTED, RunMode, Session, end_when_asked};
 use crate::slurm::{self, Places, SlurmArguments};
-use crate::watch::{self, RunBoard, RunState, Server, SoFar, WatchArguments, experiment_page};
-
-/// Maximum number of failed runs that are listed.
-const LISTED: usize = 20;
+use crate::watch::{SoFar, WatchArguments};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -47,7 +32,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]
-    making: RunMode,
+    mode: RunMode,
     /// Run only the runs that match `workload/variant/levels/pair`. `*` matches anything, and parts
     /// omitted at the end match all.
     #[arg(long, value_name = "PATTERN")]
@@ -96,29 +81,6 @@ struct PartArguments {
     status: bool,
 }
 
-/// Arguments for executing the runs of an experiment or a sweep.
-#[derive(clap::Args)]
-pub(crate) struct RunMode {
-    /// Folder of traces, which experiments may share [default: `traces` next to the results].
-    #[arg(long, value_name = "DIR")]
-    traces: Option<PathBuf>,
-    /// Number of concurrent runs [default: one for each core].
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    jobs: Option<u16>,
-}
-
-impl RunMode {
-    pub(crate) fn threads(&self) -> usize {
-        let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
-        self.jobs.map_or_else(cores, usize::from)
-    }
-
-    pub(crate) fn traces(&self, out: &Path) -> PathBuf {
-        let beside = || out.with_file_name("traces");
-        self.traces.clone().unwrap_or_else(beside)
-    }
-}
-
 impl From<MachineError> for Failure {
     fn from(error: MachineError) -> Self {
         Self::Machine(error.to_string())
@@ -142,14 +104,14 @@ pub(crate) fn experiment(
 ) -> CommandResult {
     let experiment = Experiment::read(&arguments.file, budget)?;
     check(&experiment.file)?;
-    let making = Session {
+    let session = Session {
         registry,
-        threads: arguments.making.threads(),
+        threads: arguments.mode.threads(),
         interrupt: end_when_asked()?,
         quiet,
         budget,
     };
-    let Some(plan) = making.plan(&experiment)? else {
+    let Some(plan) = session.plan(&experiment)? else {
         return Ok(ExitCode::from(INTERRUPTED));
     };
     check_patterns(&experiment.file, &plan.statistics)?;
@@ -170,13 +132,13 @@ pub(crate) fn experiment(
     }
     let out = arguments.out.clone();
     let out = out.unwrap_or_else(|| PathBuf::from(format!("{}.results", experiment.name())));
-    let traces = arguments.making.traces(&out);
+    let traces = arguments.mode.traces(&out);
     let parts = &arguments.parts;
     if let Some(shard) = parts.shard {
         return if parts.emulate_only {
-            making.emulate(&plan, &wanted, shard, &traces)
+            session.emulate(&plan, &wanted, shard, &traces)
         } else {
-            making.shard(&plan, &wanted, shard, &out, &traces)
+            session.shard(&plan, &wanted, shard, &out, &traces)
         };
     }
     let places = Places {
@@ -204,7 +166,7 @@ pub(crate) fn experiment(
         let server = arguments.watch.open()?;
         let so_far = SoFar::of(&experiment, &plan, folder.reports())?;
         let watched = server.as_ref().map(|server| (server, &so_far));
-        making.run_watched(&plan, &wanted, folder.reports(), &traces, watched)?
+        session.run_watched(&plan, &wanted, folder.reports(), &traces, watched)?
     };
     let provenance = provenance(&experiment, &plan, arguments);
     let needed = RequiredStatistics::of(&experiment.file)?;
@@ -231,7 +193,7 @@ pub(crate) fn experiment(
         let current = series.last().map_or(0, |series| series.number);
         let earlier = folder.verdicts()?.into_iter();
         study.earlier = earlier.filter(|(number, _)| *number < current).collect();
-        study.scale = Some(making.scale(&experiment, &plan, &traces)?);
+        study.scale = Some(session.scale(&experiment, &plan, &traces)?);
     }
     to_stdout(&summary(&plan, &runs, &out))?;
     to_stderr(&failures(&runs));
@@ -248,7 +210,7 @@ pub(crate) fn experiment(
     let missing = wanted
         .iter()
         .filter(|at| !runs.contains_key(&plan.runs[**at].ids[0]));
-    let code = match (missing.count(), making.code(&runs)) {
+    let code = match (missing.count(), session.code(&runs)) {
         (missing @ 1.., 0) => {
             to_stderr(&format!("note: {missing} runs are missing"));
             INTERRUPTED
@@ -257,197 +219,6 @@ pub(crate) fn experiment(
     };
     let as_expected = study.as_ref().is_none_or(Study::is_as_expected);
     Ok(ExitCode::from(if as_expected { code } else { 1 }))
-}
-
-/// Resources shared by the runs of an experiment or a sweep.
-pub(crate) struct Session<'a> {
-    pub(crate) registry: &'a Registry,
-    pub(crate) threads: usize,
-    pub(crate) interrupt: Arc<AtomicBool>,
-    pub(crate) quiet: bool,
-    pub(crate) budget: &'a Budget,
-}
-
-impl Session<'_> {
-    /// Returns the plan, or `None` after an interrupt. Omitted runs are reported.
-    pub(crate) fn plan(&self, experiment: &Experiment) -> Result<Option<Plan>, Failure> {
-        let plan = self.plan_without_notes(experiment)?;
-        for (workload, path) in plan.iter().flat_map(|plan| &plan.left_out) {
-            if !self.quiet {
-                to_stderr(&format!(
-                    "note: `{workload}` has no `{path}`: nothing is drawn for it"
-                ));
-            }
-        }
-        for equal in plan.iter().flat_map(|plan| &plan.equal_pairs) {
-            to_stderr(&format!("warning: {equal}"));
-        }
-        Ok(plan)
-    }
-
-    /// Returns the plan, or `None` after an interrupt.
-    pub(crate) fn plan_without_notes(
-        &self,
-        experiment: &Experiment,
-    ) -> Result<Option<Plan>, Diagnostics> {
-        let bar = spinner(self.quiet, "reading the files of the experiment");
-        let plan = Plan::of(
-            experiment,
-            self.registry,
-            self.threads,
-            &self.interrupt,
-            self.budget,
-        );
-        bar.finish_and_clear();
-        plan
-    }
-
-    fn runner(&self) -> Runner<'_> {
-        Runner {
-            registry: self.registry,
-            threads: self.threads,
-            interrupt: &self.interrupt,
-            budget: self.budget,
-        }
-    }
-
-    /// Executes a shard of the runs `wanted`. The exit code is 0 if each has a report, or a
-    /// recorded failure.
-    fn shard(
-        &self,
-        plan: &Plan,
-        wanted: &[usize],
-        shard: Shard,
-        out: &Path,
-        traces: &Path,
-    ) -> CommandResult {
-        let reports = Reports::in_folder(out)?;
-        let own = shard.of(wanted);
-        let failed = self.run(plan, &own, &reports, traces)?;
-        reports.store_failures(plan, &failed)?;
-        let keys = own.iter().map(|at| &plan.runs[*at].identity.run);
-        let stored = keys.filter(|key| reports.holds(key)).count();
-        end_part(shard, "runs stored", stored, own.len(), &failed)
-    }
-
-    /// Emulates a shard of the programs of the runs `wanted`.
-    fn emulate(&self, plan: &Plan, wanted: &[usize], shard: Shard, traces: &Path) -> CommandResult {
-        let own = shard.of(&plan.programs(wanted));
-        let failed = self.runner().emulate(plan, &own, traces)?;
-        let keys = own.iter().map(|at| &plan.runs[*at].identity.trace);
-        let made = keys.filter(|key| keeps_trace(traces, key)).count();
-        end_part(shard, "programs emulated", made, own.len(), &failed)
-    }
-
-    /// Executes the runs that have no result yet.
-    pub(crate) fn run(
-        &self,
-        plan: &Plan,
-        wanted: &[usize],
-        reports: &Reports,
-        traces: &Path,
-    ) -> Result<FailureCounts, Failure> {
-        self.run_watched(plan, wanted, reports, traces, None)
-    }
-
-    /// Executes the runs that have no result yet, while a server shows a page with the verdicts so
-    /// far.
-    fn run_watched(
-        &self,
-        plan: &Plan,
-        wanted: &[usize],
-        reports: &Reports,
-        traces: &Path,
-        watched: Option<(&Server, &SoFar<'_>)>,
-    ) -> Result<FailureCounts, Failure> {
-        let missing = wanted
-            .iter()
-            .filter(|at| !reports.holds(&plan.runs[**at].identity.run));
-        let missing = missing.count();
-        let bar = bar(self.quiet, missing);
-        let board = RunBoard::new(missing, self.threads);
-        let lines = Lines::begin(self.quiet);
-        let page = || {
-            let so_far = watched.and_then(|(_, so_far)| so_far.verdicts());
-            let name = watched.map_or("", |(_, so_far)| so_far.summary());
-            experiment_page(name, &board.state(), so_far.as_ref())
-        };
-        let mut news = |news: RunEvent| {
-            match news {
-                RunEvent::Begun(at) => {
-                    let name = plan.runs[at].ids[0].to_string();
-                    bar.set_message(printable(&name).into_owned());
-                    board.begun(at, name);
-                }
-                RunEvent::Ended(at, passed) => {
-                    board.ended(at, (!passed).then_some("see its report"));
-                }
-                RunEvent::Failed(at, why) => board.ended(at, Some(&why)),
-            }
-            let state = board.state();
-            bar.set_prefix(format!("{} failed", state.failed));
-            bar.set_position(state.ended as u64);
-            lines.show(&state);
-        };
-        let server = watched.map(|(server, _)| server);
-        let made = watch::during(server, &page, || {
-            self.runner().run(plan, wanted, reports, traces, &mut news)
-        });
-        bar.finish_and_clear();
-        Ok(made?)
-    }
-
-    /// Measures the memory footprint of the programs.
-    fn scale(&self, experiment: &Experiment, plan: &Plan, traces: &Path) -> Result<Scale, Failure> {
-        let bar = spinner(self.quiet, "measuring the memory footprints");
-        let scale = Scale::of(
-            experiment,
-            plan,
-            self.registry,
-            traces,
-            self.threads,
-            &self.interrupt,
-            self.budget,
-        );
-        bar.finish_and_clear();
-        scale.map_err(|error| match error {
-            ScaleError::Input(problems) => problems.into(),
-            ScaleError::Machine(error) => error.into(),
-        })
-    }
-
-    /// Returns the exit code determined by the runs.
-    pub(crate) fn code(&self, runs: &Runs) -> u8 {
-        if runs
-            .values()
-            .any(|outcome| matches!(outcome, Outcome::Failed(_)))
-        {
-            1
-        } else if self.interrupt.load(Ordering::Relaxed) {
-            INTERRUPTED
-        } else {
-            0
-        }
-    }
-}
-
-/// Reports on a shard and returns its exit code.
-fn end_part(
-    shard: Shard,
-    what: &str,
-    made: usize,
-    wanted: usize,
-    failed: &FailureCounts,
-) -> CommandResult {
-    let count = failed.len();
-    to_stdout(&format!(
-        "shard {shard}: {made} of {wanted} {what}, {count} failed\n"
-    ))?;
-    for why in failed.values().take(LISTED) {
-        to_stderr(&format!("error: {why}"));
-    }
-    let is_whole = made + count == wanted;
-    Ok(ExitCode::from(if is_whole { 0 } else { INTERRUPTED }))
 }
 
 /// Claims the results folder and checks that it contains none of the files read by the runs.
@@ -472,77 +243,6 @@ pub(crate) fn claimed(plan: &Plan, out: &Path) -> Result<Folder, Failure> {
         paths.writes("--out", &folder.path(name))?;
     }
     Ok(folder)
-}
-
-/// Stops the current runs on Ctrl-C, SIGTERM or SIGHUP; the next call continues them. A second
-/// signal ends the program at once.
-pub(crate) fn end_when_asked() -> Result<Arc<AtomicBool>, Failure> {
-    let end = Arc::<AtomicBool>::default();
-    let listen = |signal| {
-        // Handlers run in order of registration, so only a second signal finds the flag set.
-        flag::register_conditional_shutdown(signal, i32::from(INTERRUPTED), Arc::clone(&end))?;
-        flag::register(signal, Arc::clone(&end))
-    };
-    let all = [SIGINT, SIGTERM, SIGHUP]
-        .into_iter()
-        .try_for_each(|signal| listen(signal).map(drop));
-    all.map_err(|error: io::Error| Failure::Machine(format!("cannot handle signals: {error}")))?;
-    Ok(end)
-}
-
-/// Hides the progress display unless it is visible on a terminal.
-fn hidden_unless(visible: bool) -> ProgressDrawTarget {
-    if visible && io::stderr().is_terminal() {
-        ProgressDrawTarget::stderr()
-    } else {
-        ProgressDrawTarget::hidden()
-    }
-}
-
-/// Lines that take the place of a bar where standard error is no terminal.
-struct Lines {
-    /// Time since the last line, or `None` if none are shown.
-    last: Option<RefCell<Stopwatch>>,
-}
-
-impl Lines {
-    fn begin(quiet: bool) -> Self {
-        let shown = !quiet && !io::stderr().is_terminal();
-        let last = shown.then(|| RefCell::new(Stopwatch::start()));
-        Self { last }
-    }
-
-    /// Prints the state if some time has passed since the last line.
-    fn show(&self, state: &RunState) {
-        let Some(last) = &self.last else { return };
-        if last.borrow().wall_s() < LINES.as_secs_f64() {
-            return;
-        }
-        *last.borrow_mut() = Stopwatch::start();
-        let left = state.seconds_left().map(duration);
-        let left = left.map_or_else(String::new, |left| format!(", {left} left"));
-        let RunState {
-            ended, all, failed, ..
-        } = state;
-        to_stderr(&format!("run {ended}/{all}, {failed} failed{left}"));
-    }
-}
-
-fn spinner(quiet: bool, text: &'static str) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(None, hidden_unless(!quiet));
-    bar.set_message(text);
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
-}
-
-fn bar(quiet: bool, runs: usize) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(runs as u64), hidden_unless(!quiet));
-    let template = "{bar:24} run {pos}/{len}, {prefix}, {eta} left  {msg}";
-    let style = ProgressStyle::with_template(template).expect("the template is valid");
-    bar.set_style(style);
-    bar.set_prefix("0 failed");
-    bar.enable_steady_tick(Duration::from_secs(1));
-    bar
 }
 
 fn listed(plan: &Plan, wanted: &[usize]) -> String {

@@ -34,6 +34,7 @@ mod recordings;
 mod results;
 mod robust;
 mod run;
+mod session;
 mod sharing;
 mod slurm;
 mod stats;

@@ -17,8 +17,8 @@ use warpweave_files::{Budget, Paths};
 use warpweave_framework::Registry;
 
 use crate::arguments::program_name;
-use crate::experiment::{RunMode, Session, end_when_asked};
 use crate::outcome::{CommandResult, Failure, INTERRUPTED, to_stderr, to_stdout};
+use crate::session::{RunMode, Session, end_when_asked};
 
 /// Maximum number of reasons that are listed if no machine can be built.
 const LISTED: usize = 5;
@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]
-    making: RunMode,
+    mode: RunMode,
     /// Run only part I, counted from 1, of N parts of the machines, and write no report.
     #[arg(long, value_name = "I/N", conflicts_with = "check")]
     shard: Option<Shard>,
@@ -50,7 +50,7 @@ pub(crate) fn robust(
     study.check(registry, budget)?;
     let session = Session {
         registry,
-        threads: arguments.making.threads(),
+        threads: arguments.mode.threads(),
         interrupt: end_when_asked()?,
         quiet,
         budget,
@@ -71,7 +71,7 @@ pub(crate) fn robust(
     let mut work = Work {
         session: &session,
         stated: &stated,
-        traces: arguments.making.traces(&out),
+        traces: arguments.mode.traces(&out),
         reports: Reports::in_folder(&out)?,
         outcomes: Outcomes::of(&out),
         study,

@@ -13,8 +13,9 @@ use warpweave_framework::Registry;
 use warpweave_params::Diagnostics;
 use warpweave_systems::report::CsvTable;
 
-use crate::experiment::{RunMode, Session, claimed, end_when_asked, failures};
+use crate::experiment::{claimed, failures};
 use crate::outcome::{CommandResult, INTERRUPTED, ended, to_stderr, to_stdout};
+use crate::session::{RunMode, Session, end_when_asked};
 
 /// Maximum length of a bar, in characters.
 const BAR: f64 = 30.0;
@@ -33,7 +34,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]
-    making: RunMode,
+    mode: RunMode,
     /// Metric to compare, an expression as in metrics of experiments; may be repeated.
     #[arg(long = "metric", value_name = "EXPR", default_values_t = ["cycles".to_owned(), "ipc".to_owned()])]
     metrics: Vec<String>,
@@ -62,7 +63,7 @@ pub(crate) fn sweep(
     let needed = RequiredStatistics::of(&experiment.file)?;
     let session = Session {
         registry,
-        threads: arguments.making.threads(),
+        threads: arguments.mode.threads(),
         interrupt: end_when_asked()?,
         quiet,
         budget,
@@ -87,7 +88,7 @@ pub(crate) fn sweep(
         &plan,
         &wanted,
         folder.reports(),
-        &arguments.making.traces(&out),
+        &arguments.mode.traces(&out),
     )?;
     let trim = |record: &mut _| needed.trim(record);
     let runs = folder.reports().runs(&plan, &not_stored, &trim);

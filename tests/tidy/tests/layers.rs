@@ -106,7 +106,7 @@ const LAYERS: [(&str, &str); 25] = [
     (
         "tools/cli",
         "outcome host memory progress watch fields stub policies recordings arguments stats drive \
-         emulation results check_program run accesses ptx affine mapping sharing analyze validate bench check \
+         emulation results check_program run accesses ptx affine mapping sharing analyze validate bench check session \
          compare conform correlate describe diff slurm experiment robust list new probe sweep system timeline \
          trace cli",
     ),
