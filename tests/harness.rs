@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::LazyLock;
 
 use tempfile::TempDir;
 
@@ -203,43 +204,103 @@ pub(crate) fn shown(name: &str, text: &str) {
     settings.bind(|| insta::assert_snapshot!(name, text));
 }
 
-/// Crate outside this workspace. Its dependencies are compiled into this workspace's build folder,
-/// so that little is compiled twice and nothing if already present.
+/// Crate outside this workspace, whose own dependencies are those of a new program. Cargo would compile
+/// all of Warpweave again for it, so the compiler links it with what the workspace has built.
 pub(crate) struct Outside {
     folder: PathBuf,
     name: &'static str,
-    target: PathBuf,
+    /// Folder of what is compiled.
+    built: PathBuf,
 }
+
+/// Library of each crate that an outside crate names, as built for this test.
+static LIBRARIES: LazyLock<BTreeMap<String, PathBuf>> = LazyLock::new(|| {
+    let output = Command::new(env!("CARGO"))
+        .args(["test", "--workspace", "--no-run", "--offline"])
+        .args(["--message-format=json", "--quiet"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stdin(Stdio::null())
+        .output();
+    let messages = told(Ended::of(&output.unwrap()));
+    let message = |line: &str| serde_json::from_str::<serde_json::Value>(line).ok();
+    let library = |message: serde_json::Value| {
+        let name = message["target"]["name"].as_str()?.to_owned();
+        let of_tests = message["profile"]["test"].as_bool()?;
+        // Crates of build scripts and macros are built a second time, without optimisation.
+        let is_target = name == "warpweave" || message["profile"]["opt_level"] == "1";
+        let files = message["filenames"].as_array()?.iter();
+        let file = files
+            .filter_map(|file| file.as_str())
+            .find(|file| file.ends_with(".rlib"))?;
+        (is_target && !of_tests).then(|| (name, PathBuf::from(file)))
+    };
+    let libraries = messages.lines().filter_map(message).filter_map(library);
+    let named = ["schemars", "serde", "warpweave"];
+    libraries
+        .filter(|(name, _)| named.contains(&name.as_str()))
+        .collect()
+});
 
 impl Outside {
     /// Returns the crate with this name in a folder.
     pub(crate) fn at(folder: PathBuf, name: &'static str) -> Self {
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("..");
+        let built = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        fs::create_dir_all(&built).unwrap();
         Self {
             folder,
             name,
-            target,
+            built,
         }
     }
 
+    /// Runs a command of cargo that compiles nothing.
     pub(crate) fn cargo(&self, arguments: &[&str]) -> String {
-        // What the workspace does not optimise is not optimised here either.
-        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
-        let manifest = fs::read_to_string(manifest).unwrap();
-        let plain = manifest
-            .lines()
-            .filter_map(|line| line.strip_prefix("[profile.dev.package.warpweave"))
-            .filter_map(|rest| rest.strip_suffix(']'))
-            .map(|rest| format!("--config=profile.dev.package.warpweave{rest}.opt-level=0"));
         let output = Command::new(env!("CARGO"))
             .args(arguments)
-            .args(plain)
             .args(["--offline", "--quiet"])
             .current_dir(&self.folder)
-            .env("CARGO_TARGET_DIR", &self.target)
             .stdin(Stdio::null())
             .output();
         told(Ended::of(&output.unwrap()))
+    }
+
+    /// Compiles the library, if there is one, and the program.
+    pub(crate) fn build(&self) {
+        let library = self.name.replace('-', "_");
+        if self.folder.join("src/lib.rs").exists() {
+            let file = format!("lib{library}.rlib");
+            self.compile("src/lib.rs", &file, &["--crate-type=lib"]);
+            self.compile("src/main.rs", self.name, &["--extern", &library]);
+        } else {
+            self.compile("src/main.rs", self.name, &[]);
+        }
+    }
+
+    /// Runs the unit tests in a file of the crate and returns their output.
+    pub(crate) fn test(&self, file: &str) -> String {
+        self.compile(file, "unit_tests", &["--test"]);
+        told(self.run_as("unit_tests", &self.folder, &[]))
+    }
+
+    fn compile(&self, file: &str, to: &str, more: &[&str]) {
+        let compiler = Path::new(env!("CARGO")).with_file_name("rustc");
+        let dependencies = Path::new(env!("CARGO_BIN_EXE_warpweave")).with_file_name("deps");
+        let mut command = Command::new(compiler);
+        command
+            .args([file, "--edition=2024", "-Copt-level=1", "-Ccodegen-units=2"])
+            .arg(format!("--crate-name={}", self.name.replace('-', "_")))
+            .args(more)
+            .arg(format!("-Ldependency={}", dependencies.display()))
+            .arg(format!("-L{}", self.built.display()))
+            .arg("-o")
+            .arg(self.built.join(to))
+            .env("CARGO_MANIFEST_DIR", &self.folder)
+            .current_dir(&self.folder)
+            .stdin(Stdio::null());
+        for (library, path) in &*LIBRARIES {
+            command.arg(format!("--extern={library}={}", path.display()));
+        }
+        told(Ended::of(&command.output().unwrap()));
     }
 
     /// Runs the crate's program in its folder.
@@ -249,7 +310,11 @@ impl Outside {
 
     /// Runs the crate's program in another folder.
     pub(crate) fn run_in(&self, folder: &Path, arguments: &[&str]) -> Ended {
-        let output = Command::new(self.target.join("debug").join(self.name))
+        self.run_as(self.name, folder, arguments)
+    }
+
+    fn run_as(&self, name: &str, folder: &Path, arguments: &[&str]) -> Ended {
+        let output = Command::new(self.built.join(name))
             .args(arguments)
             .current_dir(folder)
             .env_remove("WARPWEAVE_LOG")

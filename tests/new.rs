@@ -135,11 +135,9 @@ fn a_new_program_with_one_more_component_passes_its_tests_and_runs() {
         .edit("my-gpu/src/lib.rs", known, &format!("{known}{register}"));
 
     let outside = Outside::at(bench.path("my-gpu"), "my-gpu");
-    // A user's first test is built without the program. Here the rest of it takes what is built.
-    outside.cargo(&["check", "--lib"]);
-    let tests = outside.cargo(&["test", "--features", "program"]);
+    let tests = outside.test("src/lib.rs");
     assert_eq!(tests.matches("6 passed").count(), 1, "{tests}");
-    outside.cargo(&["build", "--features", "program"]);
+    outside.build();
 
     let kinds = outside.program(&["list", "components"]);
     for kind in ["Cache ", "Throttle ", "Valve "] {

@@ -1,8 +1,8 @@
 //! Checks that another crate's policies are named, described, rejected, overridden, saved and
 //! checked like those shipped with Warpweave. Its roles and components are covered too.
 //!
-//! The crate is `tests/third-party/`, outside the workspace. A copy in the build folder is built
-//! once, and its program runs in the crate's folder.
+//! The crate is `tests/third-party/`, outside the workspace. It is built once, and its program runs in
+//! the crate's folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,31 +42,10 @@ fn text(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// Copy of the crate, already built.
+/// The crate, already built.
 static BUILT: LazyLock<Outside> = LazyLock::new(|| {
-    let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join("third-party");
-    fs::create_dir_all(copy.join("src")).unwrap();
-    // What has not changed stays as it is, so that it is not compiled again.
-    let write = |name: &str, content: &str| {
-        let path = copy.join(name);
-        if fs::read_to_string(&path).ok().as_deref() != Some(content) {
-            fs::write(path, content).unwrap();
-        }
-    };
-    for entry in fs::read_dir(the_crate().join("src")).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_str().unwrap();
-        write(&format!("src/{name}"), &text(&path));
-    }
-    let warpweave = format!("path = {:?}", root().display().to_string());
-    let manifest = text(&the_crate().join("Cargo.toml"));
-    write(
-        "Cargo.toml",
-        &manifest.replace("path = \"../..\"", &warpweave),
-    );
-    write("Cargo.lock", &text(&root().join("Cargo.lock")));
-    let outside = Outside::at(copy, "third-party");
-    outside.cargo(&["build"]);
+    let outside = Outside::at(the_crate(), "third-party");
+    outside.build();
     outside
 });
 
@@ -90,7 +69,7 @@ fn report(more: &[&str]) -> String {
 
 #[test]
 fn every_policy_passes_the_tests_beside_it() {
-    let said = BUILT.cargo(&["test"]);
+    let said = BUILT.test("src/main.rs");
     assert!(said.contains(" 0 failed"), "{said}");
 }
 
