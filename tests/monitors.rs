@@ -89,14 +89,22 @@ fn reads(label: &str) -> String {
 
 /// Runs the program on a machine with `units` units and the given overrides.
 fn run(units: u32, steps: &[Step], sets: &[&str]) -> Simulated {
+    run_launches(units, steps, 1, sets)
+}
+
+/// Runs a program whose host launches the parent so many times, one after the other.
+fn run_launches(units: u32, steps: &[Step], launches: usize, sets: &[&str]) -> Simulated {
     let bench = Bench::new();
     let root = scenarios().display().to_string();
     bench.write("work.ptx", &module(steps));
+    let launch = "Launch(kernel: \"parent\", grid: 1, block: 1, arguments: [Buffer(\"data\")]), ";
+    let launches = launch.repeat(launches);
     bench.write(
         "work.ron",
-        "Workload(summary: \"a parent and its children\", module: \"work.ptx\", buffers: {\
-         \"data\": Zero(element: U32, length: 8192) }, commands: [\
-         Launch(kernel: \"parent\", grid: 1, block: 1, arguments: [Buffer(\"data\")])])",
+        &format!(
+            "Workload(summary: \"a parent and its children\", module: \"work.ptx\", buffers: {{\
+             \"data\": Zero(element: U32, length: 8192) }}, commands: [{launches}])"
+        ),
     );
     bench.write(
         "program.ron",
@@ -216,4 +224,81 @@ fn a_child_that_repeats_its_own_reads_is_not_taken_for_a_sibling() {
     assert_eq!(predicted(&owner, 0), [1, 0, 0, 1]);
     let line = run(1, &steps(), &["params.key=Line"]);
     assert_eq!(predicted(&line, 0), [1, 0, 0, 1]);
+}
+
+const BY_PROFILE: [&str; 2] = ["params.monitor=Profile", "profile=Compute"];
+
+/// Launches a child that reads these lines once.
+fn child(first: u32, lines: u32) -> Step {
+    Step::Launch {
+        first,
+        lines,
+        times: 1,
+    }
+}
+
+/// Checks that the oracle knows what monitors cannot have seen, since children run elsewhere.
+#[test]
+fn a_profile_says_what_a_child_shares_before_it_or_any_sibling_has_run() {
+    let reads_10 = Step::Read {
+        first: 0,
+        lines: 10,
+    };
+    let steps = [
+        reads_10,
+        child(0, 10),
+        child(100, 20),
+        // Shares 15 of 20 lines with the child before it.
+        child(105, 20),
+        // Shares all with its parent, but also with the first child.
+        child(0, 10),
+    ];
+    let told = run(2, &steps, &BY_PROFILE);
+    assert_eq!(predicted(&told, 0), [2, 1, 1, 0]);
+    let measured = run(2, &steps, &[]);
+    assert_eq!(predicted(&measured, 0), [4, 0, 0, 0]);
+}
+
+/// Checks that filters are emptied when a launching work-group and the families of its children are
+/// complete. Keys of lines alone find what the launch before has left.
+#[test]
+fn the_family_of_a_launching_work_group_takes_its_lines_with_it() {
+    let steps = [
+        Step::Read {
+            first: 0,
+            lines: 10,
+        },
+        child(0, 10),
+    ];
+    let counts = |sets: &[&str]| {
+        let run = run_launches(1, &steps, 3, &[&["params.key=Line"], sets].concat());
+        [rate(&run, 0, "self"), rate(&run, 0, "parent")]
+    };
+    let kept = counts(&["params.clear=KernelOnly"]);
+    assert_eq!(kept, [(20, 30), (30, 30)]);
+    // Not before the child: it comes when the work-group of its parent has ended.
+    let cleared = counts(&["params.clear=ParentWorkGroup"]);
+    assert_eq!(cleared, [(0, 30), (30, 30)]);
+    let too_early = counts(&["params.clear=KernelOnly", "params.reset_on=OwnWorkGroups"]);
+    assert!(too_early[1].0 < 10, "{too_early:?}");
+}
+
+/// Checks that only the unit on which the work-group ran is concerned.
+#[test]
+fn the_end_of_a_launching_work_group_concerns_the_unit_on_which_it_ran() {
+    let steps = [
+        Step::Read {
+            first: 0,
+            lines: 10,
+        },
+        child(0, 10),
+    ];
+    let counts = |clear: &str| {
+        let run = run_launches(2, &steps, 3, &["params.key=Line", clear]);
+        [0, 1].map(|unit| rate(&run, unit, "self"))
+    };
+    // Parents run on unit 0 and children on unit 1, which keeps what it has read.
+    let kept = [(0, 0), (20, 30)];
+    assert_eq!(counts("params.clear=KernelOnly"), kept);
+    assert_eq!(counts("params.clear=ParentWorkGroup"), kept);
 }

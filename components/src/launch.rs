@@ -171,6 +171,11 @@ pub struct KernelDone {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnitNumber(pub u16);
 
+/// Fact published by a compute unit to its work-group scheduler: it asks for
+/// [`Dispatch::WorkGroupFamilyEnded`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WantsFamilyEnds;
+
 /// Message from the work-group scheduler to one compute unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Dispatch {
@@ -197,6 +202,15 @@ pub enum Dispatch {
     ParentEnded {
         /// Number of the launch in the program trace.
         kernel: u32,
+    },
+    /// Notifies the unit that ran a work-group that it is complete, and that the kernels it
+    /// launched are, with all their descendants. Only for units that [ask](WantsFamilyEnds). There
+    /// is no reply.
+    WorkGroupFamilyEnded {
+        /// Number of the launch in the program trace.
+        kernel: u32,
+        /// Linear index of the work-group within its grid.
+        work_group: u32,
     },
 }
 

@@ -1,5 +1,5 @@
-//! Reuse profile of a program: kernels and work-groups that share lines, for policies with advance
-//! knowledge.
+//! Reuse profile of a program: kernels and work-groups that share lines, for policies and monitors
+//! with advance knowledge.
 //!
 //! The profile is an [artefact](crate::artefact) of one program trace.
 
@@ -10,6 +10,19 @@ use warpweave_random::CounterRng;
 
 /// Name of the profile in messages.
 pub const WHAT: &str = "a reuse profile";
+
+/// Accesses of a kernel that was launched from the device, and how many of them others share.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChildReuse {
+    /// Number of all line accesses of the kernel.
+    pub accesses: u64,
+    /// Accesses to lines that the kernel accessed before.
+    pub own: u64,
+    /// Accesses to lines that its parent kernel accesses.
+    pub parent: u64,
+    /// Accesses to lines of an earlier sibling; of several siblings, the one that shares most.
+    pub sibling: u64,
+}
 
 /// Reuse profile: kernels and work-groups that share lines.
 ///
@@ -30,6 +43,8 @@ pub struct ReuseProfile {
     by_kernel: BTreeMap<u32, Vec<(u32, f64)>>,
     /// Chain of each work-group, and its position in the chain.
     places: BTreeMap<(u32, u32), (u32, u32)>,
+    /// Reuse of each kernel launched from the device.
+    children: BTreeMap<u32, ChildReuse>,
 }
 
 /// Serialized part of the profile, from which the rest is derived.
@@ -37,11 +52,12 @@ pub struct ReuseProfile {
 struct Saved {
     links: Vec<(u32, u32, f64)>,
     chains: Vec<Vec<(u32, u32)>>,
+    children: Vec<(u32, ChildReuse)>,
 }
 
 impl From<Saved> for ReuseProfile {
     fn from(saved: Saved) -> Self {
-        Self::new(saved.links, saved.chains)
+        Self::new(saved.links, saved.chains).with_children(saved.children)
     }
 }
 
@@ -50,6 +66,7 @@ impl From<ReuseProfile> for Saved {
         Self {
             links: profile.links,
             chains: profile.chains,
+            children: profile.children.into_iter().collect(),
         }
     }
 }
@@ -95,12 +112,20 @@ impl ReuseProfile {
             chains,
             by_kernel,
             places,
+            children: BTreeMap::new(),
         }
     }
 
-    /// Returns a profile with the same links and chains, randomly permuted among the kernels and
-    /// work-groups that have any. A gain that a policy has with this profile too does not come from
-    /// knowledge of sharing.
+    /// Sets the reuse of kernels launched from the device, by kernel number.
+    #[must_use]
+    pub fn with_children(mut self, children: impl IntoIterator<Item = (u32, ChildReuse)>) -> Self {
+        self.children = children.into_iter().collect();
+        self
+    }
+
+    /// Returns a profile with the same links, chains and reuse of launched kernels, randomly
+    /// permuted among the kernels and work-groups that have any. A gain that a policy has with this
+    /// profile too does not come from knowledge of sharing.
     #[must_use]
     pub fn shuffled(&self, seed: u64) -> Self {
         let kernels: Vec<u32> = self.by_kernel.keys().copied().collect();
@@ -111,13 +136,22 @@ impl ReuseProfile {
         let links = links.map(|(a, b, ratio)| (dealt[a], dealt[b], *ratio));
         let chains = self.chains.iter();
         let chains = chains.map(|chain| chain.iter().map(|group| placed[group]).collect());
-        Self::new(links.collect(), chains.collect())
+        let launched: Vec<u32> = self.children.keys().copied().collect();
+        let launched = shuffled(&launched, seed, "launched kernels of a profile");
+        let children = self.children.iter();
+        let children = children.map(|(kernel, reuse)| (launched[kernel], *reuse));
+        Self::new(links.collect(), chains.collect()).with_children(children)
     }
 
     /// Returns the kernels that share much with this one, with their ratios. The largest ratio
     /// comes first, then the lowest number.
     pub fn linked(&self, kernel: u32) -> &[(u32, f64)] {
         self.by_kernel.get(&kernel).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the reuse of a kernel; `None` if it was not launched from the device.
+    pub fn child(&self, kernel: u32) -> Option<ChildReuse> {
+        self.children.get(&kernel).copied()
     }
 
     /// Returns the chain number of a work-group; `None` if it has no accesses.
@@ -146,7 +180,15 @@ mod tests {
         let chains = (0..20)
             .map(|k| (0..k % 4).map(|g| (k, g)).collect())
             .collect();
-        let profile = ReuseProfile::new(links, chains);
+        let children = (5..20).map(|kernel| {
+            let reuse = ChildReuse {
+                accesses: 100,
+                own: u64::from(kernel),
+                ..ChildReuse::default()
+            };
+            (kernel, reuse)
+        });
+        let profile = ReuseProfile::new(links, chains).with_children(children);
         let shuffled = profile.shuffled(1);
         assert_ne!(shuffled, profile);
         assert_ne!(shuffled, profile.shuffled(2));
@@ -158,5 +200,14 @@ mod tests {
         for chain in 0..20 {
             assert_eq!(shuffled.chain_len(chain), profile.chain_len(chain));
         }
+        let own = |of: &ReuseProfile| -> Vec<_> {
+            let launched = (0..20).filter_map(|kernel| of.child(kernel));
+            launched.map(|reuse| reuse.own).collect()
+        };
+        let mut dealt = own(&shuffled);
+        assert_ne!(dealt, own(&profile));
+        assert!(shuffled.child(4).is_none() && shuffled.child(5).is_some());
+        dealt.sort_unstable();
+        assert_eq!(dealt, own(&profile));
     }
 }

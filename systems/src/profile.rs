@@ -5,14 +5,14 @@
 
 use std::path::Path;
 
-use warpweave_components::reuse_profile::ReuseProfile;
+use warpweave_components::reuse_profile::{ChildReuse, ReuseProfile};
 use warpweave_files::{ChunkedError, ChunkedInput, ChunkedOutput, Layout, Ledger, OutputError};
 use warpweave_reuse::{Analysis, Linked, Options};
 use warpweave_trace::{ContentHash, Program};
 
 static LAYOUT: Layout = Layout {
     magic: *b"WWREUSE\n",
-    version: 1,
+    version: 2,
     what: "a reuse profile",
     again: "recreate it with `warpweave analyze reuse TRACE --profile FILE`",
 };
@@ -32,9 +32,18 @@ pub fn compute(program: &Program) -> ReuseProfile {
     of_linked(analysis.finish_linked().1)
 }
 
-/// Converts the linked units of an analysis to a profile.
+/// Converts the linked units and the launched kernels of an analysis to a profile.
 pub fn of_linked(linked: Linked) -> ReuseProfile {
-    ReuseProfile::new(linked.kernels, linked.work_group_chains)
+    let children = linked.children.into_iter().map(|child| {
+        let reuse = ChildReuse {
+            accesses: child.accesses,
+            own: child.own,
+            parent: child.parent,
+            sibling: child.sibling,
+        };
+        (child.kernel, reuse)
+    });
+    ReuseProfile::new(linked.kernels, linked.work_group_chains).with_children(children)
 }
 
 /// Writes the profile for the trace with this hash.
@@ -63,12 +72,27 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.reuse");
         let chains = vec![vec![(0, 1), (2, 0)], vec![(0, 0)]];
+        let child = ChildReuse {
+            accesses: 9,
+            own: 1,
+            parent: 2,
+            sibling: 3,
+        };
         let profile = ReuseProfile::new(vec![(0, 2, 0.75), (2, 0, 0.5)], chains);
+        let profile = profile.with_children([(2, child)]);
         write(&path, ContentHash([7; 32]), &profile).unwrap();
         let read_back = read(&path, &Ledger::default()).unwrap();
         assert_eq!(read_back, (ContentHash([7; 32]), profile));
         assert_eq!(read_back.1.linked(2), [(0, 0.75)]);
-        let mut bytes = std::fs::read(&path).unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        let old = folder.path().join("old.reuse");
+        let mut first = bytes.clone();
+        first[8] = 1;
+        std::fs::write(&old, first).unwrap();
+        let said = read(&old, &Ledger::default()).unwrap_err().to_string();
+        let why = "format version 1, but this program reads 2; recreate it with `warpweave analyze reuse TRACE --profile FILE`";
+        assert!(said.contains(why), "{said}");
+        let mut bytes = bytes;
         let middle = bytes.len() / 2;
         bytes[middle] ^= 1;
         let broken = folder.path().join("b.reuse");

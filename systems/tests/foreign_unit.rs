@@ -116,7 +116,7 @@ impl Sequencer {
             Dispatch::Invalidate { kernel, .. } => {
                 Some((start, Completion::Invalidated { kernel }))
             }
-            Dispatch::ParentEnded { .. } => None,
+            Dispatch::ParentEnded { .. } | Dispatch::WorkGroupFamilyEnded { .. } => None,
         }
     }
 }

@@ -133,7 +133,10 @@ impl Exchange for Dispatch {
         match *self {
             Self::Start {
                 kernel, work_group, ..
-            } => key_of_work_group(kernel, work_group),
+            }
+            | Self::WorkGroupFamilyEnded { kernel, work_group } => {
+                key_of_work_group(kernel, work_group)
+            }
             Self::Invalidate { kernel, .. } | Self::ParentEnded { kernel } => {
                 key_of_work_group(kernel, INVALIDATION)
             }
@@ -141,7 +144,10 @@ impl Exchange for Dispatch {
     }
 
     fn wants_answer(&self) -> bool {
-        !matches!(self, Self::ParentEnded { .. })
+        !matches!(
+            self,
+            Self::ParentEnded { .. } | Self::WorkGroupFamilyEnded { .. }
+        )
     }
 
     fn key_of(answer: &Completion) -> u64 {

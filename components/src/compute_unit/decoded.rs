@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
-use warpweave_framework::Environment;
+use warpweave_framework::{Environment, SpecError};
 use warpweave_trace::{
-    CacheOperator, Class, Code, Instruction, KernelTrace, Program, ReadPath, Space,
+    CacheOperator, Child, Class, Code, Instruction, KernelTrace, LaunchGraph, Program, ReadPath,
+    Space,
 };
 
 use crate::compute_unit::registers::{Numbering, Registers, Writes};
@@ -97,6 +98,8 @@ pub(crate) struct DecodedProgram {
     pub(crate) conflicts_max: u32,
     /// Launch relations of the kernels, computed on first use.
     families: Arc<OnceLock<Arc<[Family]>>>,
+    /// Kernels that each record launches, computed on first use.
+    launches: Arc<OnceLock<Arc<LaunchGraph>>>,
 }
 
 /// Cache of decoded programs, shared through the environment by units with the same timings.
@@ -182,6 +185,7 @@ impl DecodedProgram {
             added_from: 0,
             stand_for: Arc::default(),
             families: Arc::default(),
+            launches: Arc::default(),
         }
     }
 
@@ -214,6 +218,26 @@ impl DecodedProgram {
     pub(crate) fn families(&self, program: &Program) -> Arc<[Family]> {
         let families = || families(&program.kernels);
         Arc::clone(self.families.get_or_init(families))
+    }
+
+    /// Returns the kernels that each record of the program launches.
+    ///
+    /// # Errors
+    /// Returns an error at `field` if their list, made on first use, exceeds the memory budget.
+    pub(crate) fn launch_graph(
+        &self,
+        program: &Program,
+        environment: &Environment,
+        field: &str,
+    ) -> Result<Arc<LaunchGraph>, SpecError> {
+        if self.launches.get().is_none() {
+            let kernels = program.kernels.iter();
+            let launched = kernels.filter(|kernel| kernel.parent.is_some()).count();
+            let bytes = launched * size_of::<Child>() + program.kernels.len() * size_of::<u32>();
+            environment.charge(field, bytes as u64)?;
+        }
+        let graph = || Arc::new(program.launch_graph());
+        Ok(Arc::clone(self.launches.get_or_init(graph)))
     }
 
     /// Returns the registers that an instruction reads, without predicates.

@@ -44,6 +44,11 @@ impl ComputeUnit {
                     monitor.on_parent_finished();
                 }
             }
+            Some(Dispatch::WorkGroupFamilyEnded { .. }) => {
+                if let Some(monitor) = &mut self.reuse_monitor {
+                    monitor.on_work_group_family_finished();
+                }
+            }
             Some(Dispatch::Invalidate { kernel, ran }) => {
                 self.accounting.kernel_ended(u64::from(ran), now);
                 self.caches.invalidate(kernel);

@@ -5,9 +5,11 @@ use warpweave_framework::Cycle;
 use super::ComputeUnit;
 use super::accounting::IssueSlot;
 use super::datapath::IssueOutcome;
+use super::front::wavefront::Placement;
 use super::issue_variant::Variant;
 use super::work_groups::device_launches::PendingLaunch;
 use crate::launch::{DeviceLaunch, Predictions};
+use crate::reuse_monitor::{LaunchPlace, WorkGroupId};
 
 impl ComputeUnit {
     /// Lets every scheduler issue. Returns true if any did.
@@ -140,8 +142,17 @@ impl ComputeUnit {
         let lanes = wavefront.record.mask.count_ones();
         let mut predictions = Predictions::default();
         if let Some(monitor) = &mut self.reuse_monitor {
-            for kernel in 0..lanes {
-                predictions.set(kernel, monitor.on_child_launch());
+            let Placement {
+                kernel, work_group, ..
+            } = wavefront.place;
+            for number in 0..lanes {
+                let child = LaunchPlace {
+                    by: WorkGroupId { kernel, work_group },
+                    wavefront: u32::from(wavefront.place.number),
+                    record: wavefront.launches,
+                    number,
+                };
+                predictions.set(number, monitor.on_child_launch(child));
             }
         }
         let launch = DeviceLaunch {

@@ -164,14 +164,14 @@ use self::work_groups::cache_control::CacheControl;
 use self::work_groups::device_launches::LaunchQueue;
 use self::work_groups::dispatch_port::DispatchPort;
 use crate::demands::{AtomicsBelow, Demands};
-use crate::launch::{CacheCommand, Dispatch, UnitNumber};
+use crate::launch::{CacheCommand, Dispatch, UnitNumber, WantsFamilyEnds};
 #[cfg(doc)]
 use crate::launch::{CacheCommandDone, Completion, DeviceLaunch};
 #[cfg(doc)]
 use crate::memory::CacheEvent;
 use crate::memory::{AtomicService, LineBytes, PrivateFrom};
 use crate::occupancy::SchedulerFacts;
-use crate::reuse_monitor::ReuseMonitor;
+use crate::reuse_monitor::{Oracle, PredictionSource, ReuseMonitor, ReuseMonitorSpec};
 
 /// A compute unit with its stages, which know of each other only through the arguments passed in a
 /// cycle.
@@ -229,7 +229,15 @@ impl Kind for ComputeUnit {
             .reuse_monitor
             .map(|monitor| {
                 let families = decoded.families(&program);
-                ReuseMonitor::new(monitor, spec.index, families)
+                let oracle = match monitor.prediction {
+                    PredictionSource::Profile => decoded
+                        .launch_graph(&program, environment, "prediction")
+                        .and_then(|graph| Oracle::of(environment, graph))
+                        .map(Some),
+                    _ => Ok(None),
+                };
+                oracle
+                    .and_then(|oracle| ReuseMonitor::new(monitor, spec.index, families, oracle))
                     .map_err(|error| error.inside("reuse_monitor"))
             })
             .transpose()?;
@@ -368,6 +376,10 @@ impl Negotiate for ComputeUnit {
         if port == port_ids::DISPATCH {
             facts.publish(spec.facts());
             facts.publish_from("index", UnitNumber(spec.index));
+            let monitor = spec.reuse_monitor.as_ref();
+            if monitor.is_some_and(ReuseMonitorSpec::clears_with_work_groups) {
+                facts.publish_from("reuse_monitor.clear", WantsFamilyEnds);
+            }
         }
         if port == port_ids::MEMORY {
             let bytes = spec.load_store.line_bytes;
@@ -457,7 +469,7 @@ impl Functional for ComputeUnit {
                     onward.send(port, CacheCommand::Invalidate);
                 }
             }
-            Dispatch::ParentEnded { .. } => {}
+            Dispatch::ParentEnded { .. } | Dispatch::WorkGroupFamilyEnded { .. } => {}
         }
         Ok(())
     }

@@ -17,7 +17,13 @@
 //!
 //! A filter is made for a number of keys, beyond which it finds nearly everything. So a full one is
 //! emptied ([`FilterReset`]). The self and sibling filters are emptied together: otherwise repeats
-//! that the self filter has forgotten would count as sibling reuse.
+//! that the self filter has forgotten would count as sibling reuse. Instead, all filters may be
+//! emptied when a launching work-group and the families of its children are complete. The
+//! work-group scheduler notifies units of this that publish
+//! [`WantsFamilyEnds`](crate::launch::WantsFamilyEnds).
+//!
+//! An [`Oracle`] predicts by the same rule from a child's own ratios in a reuse profile. It shows
+//! what a monitor that is always right gains.
 //!
 //! # Timing
 //!
@@ -28,6 +34,9 @@
 //!
 //! Size: three filters of 605 bytes with two 4-byte counters each, 1839 bytes per compute unit
 //! (LASER, section 6, states 2 KB).
+
+mod oracle;
+mod rule;
 
 #[cfg(test)]
 mod tests;
@@ -41,6 +50,8 @@ use warpweave_framework::{SpecError, State, Statistics};
 use warpweave_random::nth;
 use warpweave_trace::{Class, KernelTrace};
 
+pub use self::oracle::Oracle;
+use self::rule::{Rate, predicted};
 use crate::bloom::{BloomFilter, BloomKey, BloomSpec};
 
 /// Filters, warm-up and prediction of a reuse monitor.
@@ -64,14 +75,22 @@ pub struct ReuseMonitorSpec {
     /// Source: the LASER paper looks up children only.
     #[serde(default)]
     pub self_all: bool,
-    /// Source of the prediction sent with a launch. Source: `Monitor` is LASER; the others are
-    /// controls, own choice.
+    /// Source of the prediction sent with a launch; `Profile` needs the reuse profile of the run.
+    /// Source: `Monitor` is LASER; the others are controls, own choice.
     #[serde(default)]
     pub prediction: PredictionSource,
-    /// Emptying of the filters while parents run. Source: own choice; the LASER paper empties them
-    /// only when a parent ends, after many times the keys that it sizes them for.
+    /// Emptying of the filters while parents run: `KernelOnly`, `Insertions(1000)` or
+    /// `ParentWorkGroup`. Source: own choice; the LASER paper empties them only when a parent ends,
+    /// after many times the keys that it sizes them for.
     #[serde(default)]
     pub clear: FilterReset,
+}
+
+impl ReuseMonitorSpec {
+    /// True if filters are cleared when a work-group and the families it launched are complete.
+    pub(crate) fn clears_with_work_groups(&self) -> bool {
+        self.clear == FilterReset::ParentWorkGroup && self.prediction != PredictionSource::Exact
+    }
 }
 
 /// Emptying of the filters, in addition to the end of a parent kernel. Counters are kept.
@@ -82,6 +101,9 @@ pub enum FilterReset {
     /// Empties the parent filter at its insertion of this number, and the self and sibling filters
     /// together when either has as many; at least 1.
     Insertions(u32),
+    /// Empties all filters of a unit when a work-group that launched kernels from it is complete,
+    /// and so are these kernels with all their descendants.
+    ParentWorkGroup,
 }
 
 impl Default for FilterReset {
@@ -100,6 +122,9 @@ pub enum PredictionSource {
     /// Like the monitor, with exact sets in place of Bloom filters. Only the end of a parent
     /// empties them.
     Exact,
+    /// The monitor's rule, applied to the child's own ratios in the reuse profile of the run, which
+    /// is required. The first children are bound to their unit as with `Monitor`.
+    Profile,
     /// Predicts for every child that it shares lines with its parent, like queues without a
     /// monitor.
     Always,
@@ -129,6 +154,19 @@ pub struct WorkGroupId {
     pub kernel: u32,
     /// Linear index of the work-group in its grid.
     pub work_group: u32,
+}
+
+/// Place of a child kernel among the launches of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaunchPlace {
+    /// Work-group that launches the child kernel.
+    pub by: WorkGroupId,
+    /// Index of the launching wavefront in the work-group.
+    pub wavefront: u32,
+    /// Index of the record among the wavefront's launch records.
+    pub record: u32,
+    /// Index of the child among those of the record.
+    pub number: u32,
 }
 
 /// Work-group that reads a line, with its launch relations.
@@ -212,15 +250,11 @@ impl HitCounter {
         u64::from(self.hits) + u64::from(self.misses)
     }
 
-    /// True if the hit rate exceeds `percent`; without look-ups the rate is 0.
-    fn exceeds_percent(self, percent: u32) -> bool {
-        u64::from(self.hits) * 100 > u64::from(percent) * self.lookups()
-    }
-
-    /// True if the hit rate exceeds that of `other`.
-    fn exceeds(self, other: Self) -> bool {
-        let (mine, theirs) = (self.lookups().max(1), other.lookups().max(1));
-        u128::from(self.hits) * u128::from(theirs) > u128::from(other.hits) * u128::from(mine)
+    fn rate(self) -> Rate {
+        Rate {
+            part: self.hits.into(),
+            whole: self.lookups(),
+        }
     }
 }
 
@@ -319,6 +353,9 @@ pub struct ReuseMonitor {
     /// Launcher of each kernel of the program, and true if its code launches others.
     #[state(skip)]
     kernels: Arc<[Family]>,
+    /// Present if predictions come from a profile.
+    #[state(skip)]
+    oracle: Option<Oracle>,
 }
 
 fn report_predictions(predicted: &[u64; 4], statistics: &mut Statistics<'_>) {
@@ -337,7 +374,8 @@ fn report_predictions(predicted: &[u64; 4], statistics: &mut Statistics<'_>) {
 }
 
 impl ReuseMonitor {
-    /// Creates the monitor of a unit with empty filters, for these kernels.
+    /// Creates the monitor of a unit with empty filters, for these kernels. `oracle` is the source
+    /// of predictions by [`PredictionSource::Profile`]; without one, all of these are none.
     ///
     /// # Errors
     /// Returns an error if a field is outside its range.
@@ -345,6 +383,7 @@ impl ReuseMonitor {
         spec: ReuseMonitorSpec,
         unit: u16,
         kernels: Arc<[Family]>,
+        oracle: Option<Oracle>,
     ) -> Result<Self, SpecError> {
         spec.filter.check("filter")?;
         // No hit rate exceeds 100 %.
@@ -367,6 +406,7 @@ impl ReuseMonitor {
             predicted: [0; 4],
             unit,
             kernels,
+            oracle,
         })
     }
 
@@ -425,13 +465,15 @@ impl ReuseMonitor {
     }
 
     /// Notes that a work-group on this unit launches a child kernel, and returns the prediction.
-    pub fn on_child_launch(&mut self) -> Prediction {
+    pub fn on_child_launch(&mut self, child: LaunchPlace) -> Prediction {
         let is_cold = self.children < self.spec.warm_up_children
             && self.parent_child.counter.lookups() < u64::from(self.spec.warm_up_lookups);
         let number = self.children;
         self.children = self.children.saturating_add(1);
         let monitored = if is_cold {
             Some(Relation::ParentChild)
+        } else if let Some(oracle) = &self.oracle {
+            oracle.relation(child, self.spec.threshold_percent)
         } else {
             self.relation()
         };
@@ -439,7 +481,9 @@ impl ReuseMonitor {
             |relation| matches!(relation, Some(Relation::ParentChild | Relation::Sibling));
         let parent_if = |high: bool| high.then_some(Relation::ParentChild);
         let relation = match self.spec.prediction {
-            PredictionSource::Monitor | PredictionSource::Exact => monitored,
+            PredictionSource::Monitor | PredictionSource::Exact | PredictionSource::Profile => {
+                monitored
+            }
             PredictionSource::Always => parent_if(true),
             PredictionSource::Never => None,
             PredictionSource::Inverted => parent_if(!is_high(monitored)),
@@ -450,7 +494,7 @@ impl ReuseMonitor {
         };
         let measures = matches!(
             self.spec.prediction,
-            PredictionSource::Monitor | PredictionSource::Exact
+            PredictionSource::Monitor | PredictionSource::Exact | PredictionSource::Profile
         );
         let is_bound = is_cold && measures;
         if is_bound {
@@ -468,17 +512,8 @@ impl ReuseMonitor {
     /// Returns the relation whose hit rate exceeds the threshold and both other rates; ties give
     /// `None`.
     pub fn relation(&self) -> Option<Relation> {
-        let counters = [Relation::ParentChild, Relation::Sibling, Relation::Own]
-            .map(|relation| (relation, self.counter(relation)));
-        counters
-            .iter()
-            .find(|(relation, counter)| {
-                counter.exceeds_percent(self.spec.threshold_percent)
-                    && counters
-                        .iter()
-                        .all(|(other, theirs)| other == relation || counter.exceeds(*theirs))
-            })
-            .map(|(relation, _)| *relation)
+        let rate = |relation| self.counter(relation).rate();
+        predicted(rate, self.spec.threshold_percent)
     }
 
     /// Returns the hits and misses of a relation.
@@ -487,6 +522,14 @@ impl ReuseMonitor {
             Relation::ParentChild => self.parent_child.counter,
             Relation::Sibling => self.sibling.counter,
             Relation::Own => self.own.counter,
+        }
+    }
+
+    /// Clears the filters after a work-group of this unit that launched children and their families
+    /// are complete, if so specified; the counters are kept.
+    pub fn on_work_group_family_finished(&mut self) {
+        if self.spec.clears_with_work_groups() {
+            self.on_parent_finished();
         }
     }
 

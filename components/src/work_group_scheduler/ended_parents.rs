@@ -36,18 +36,31 @@ impl EndedParents {
         }
     }
 
-    /// Queues notifications after the work-groups of a kernel are done.
-    pub(super) fn note(&mut self, kernel: u32, families: &mut Families, units: &DispatchPorts) {
+    /// True if kernels are announced with their descendants.
+    pub(super) fn wait_for_families(&self) -> bool {
+        self.announce == Announce::FamilyComplete
+    }
+
+    /// Queues notifications after the work-groups of a kernel are done. `complete` are the kernels
+    /// that are now complete, with their descendants.
+    pub(super) fn note(
+        &mut self,
+        kernel: u32,
+        complete: &[u32],
+        families: &Families,
+        units: &DispatchPorts,
+    ) {
         let ended = match self.announce {
-            Announce::FamilyComplete => families.completed_by(kernel),
-            Announce::OwnWorkGroups if families.is_parent(kernel) => vec![kernel],
-            Announce::OwnWorkGroups | Announce::Never => return,
+            Announce::FamilyComplete => complete,
+            Announce::OwnWorkGroups => &[kernel],
+            Announce::Never => return,
         };
-        let notify = |kernel| EndedParent {
+        let parents = ended.iter().filter(|kernel| families.is_parent(**kernel));
+        let notify = |&kernel: &u32| EndedParent {
             kernel,
             unsent: units.all(),
         };
-        self.queue.extend(ended.into_iter().map(notify));
+        self.queue.extend(parents.map(notify));
     }
 
     /// Notifies units that have room; each unit receives kernels in the order in which they ended.

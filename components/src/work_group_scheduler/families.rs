@@ -64,8 +64,8 @@ impl Families {
         self.launched.get(kernel as usize).copied() == Some(true)
     }
 
-    /// Notes that the work-groups of a kernel are done. Returns the kernels with children that are
-    /// now complete, including all their descendants.
+    /// Notes that the work-groups of a kernel are done. Returns the kernels that are now complete,
+    /// including all their descendants.
     pub(super) fn completed_by(&mut self, kernel: u32) -> Vec<u32> {
         let mut complete = Vec::new();
         let mut next = Some(kernel);
@@ -76,9 +76,7 @@ impl Families {
             if *left > 0 {
                 break;
             }
-            if self.launched[kernel as usize] {
-                complete.push(kernel);
-            }
+            complete.push(kernel);
             next = self.parents[kernel as usize];
         }
         complete
@@ -112,12 +110,12 @@ mod tests {
     }
 
     #[test]
-    fn a_parent_is_complete_with_the_last_of_its_children() {
+    fn a_kernel_is_complete_with_the_last_of_its_descendants() {
         let by = |kernel| Some((kernel, 0, 0, 0));
         let program = family(&[None, by(0), by(0), by(2), None]);
         let mut families = Families::of(&program);
         let complete = [0, 2, 4, 3, 1].map(|kernel| families.completed_by(kernel));
-        let expected: [&[u32]; 5] = [&[], &[], &[], &[2], &[0]];
+        let expected: [&[u32]; 5] = [&[], &[], &[4], &[3, 2], &[1, 0]];
         assert_eq!(complete, expected);
         let parents = (0..5).filter(|kernel| families.is_parent(*kernel));
         assert_eq!(parents.collect::<Vec<_>>(), [0, 2]);

@@ -2,17 +2,19 @@
 //!
 //! ```text
 //!   last work-group ──► parents announced      first level ──► second level ──► finished ──► GMU
-//!                       to their units          invalidates     invalidates
+//!                       to the units            invalidates     invalidates
 //! ```
 
 use std::collections::VecDeque;
 
+use fixedbitset::FixedBitSet;
 use warpweave_framework::{Context, Id, Ports, State, Waits};
 use warpweave_trace::Program;
 
 use super::WorkGroupSchedulerSpec;
 use super::accounting::Accounting;
 use super::dispatch_ports::DispatchPorts;
+use super::ended_launchers::EndedLaunchers;
 use super::ended_parents::EndedParents;
 use super::families::Families;
 use super::first_level::{FirstLevel, Reply};
@@ -27,6 +29,9 @@ pub(super) struct KernelEnds {
     families: Families,
     #[state(flatten)]
     parents: EndedParents,
+    /// Present if a unit asks for the ends of its launchers.
+    #[state(part)]
+    launchers: Option<EndedLaunchers>,
     #[state(flatten)]
     first_level: FirstLevel,
     #[port(flatten)]
@@ -41,9 +46,27 @@ impl KernelEnds {
         Self {
             families: Families::of(program),
             parents: EndedParents::new(spec.announce),
+            launchers: None,
             first_level: FirstLevel::new(spec.invalidate_at),
             second_level: SecondLevel::of(spec.second_level),
             finished: VecDeque::new(),
+        }
+    }
+
+    /// Makes units that ask learn of the ends of their work-groups that launch kernels.
+    pub(super) fn notify_launchers(&mut self, program: &Program, asking: &[u32]) {
+        if asking.is_empty() {
+            return;
+        }
+        let asking: FixedBitSet = asking.iter().map(|&unit| unit as usize).collect();
+        self.launchers = Some(EndedLaunchers::of(program, asking));
+    }
+
+    /// Notes that a work-group, by its number in the trace, has completed on a unit.
+    #[inline]
+    pub(super) fn work_group_ended(&mut self, kernel: u32, work_group: u32, unit: u32) {
+        if let Some(launchers) = &mut self.launchers {
+            launchers.work_group_ended(kernel, work_group, unit);
         }
     }
 
@@ -57,7 +80,17 @@ impl KernelEnds {
     pub(super) fn begin(&mut self, kernel: Id, machine: &Machine, units: &DispatchPorts) {
         let number = machine.kernels()[kernel].ready.kernel;
         let family_ended = self.families.ends(number);
-        self.parents.note(number, &mut self.families, units);
+        if self.parents.wait_for_families() || self.launchers.is_some() {
+            let complete = self.families.completed_by(number);
+            self.parents.note(number, &complete, &self.families, units);
+            for kernel in complete {
+                if let Some(launchers) = &mut self.launchers {
+                    launchers.kernel_completed(kernel);
+                }
+            }
+        } else {
+            self.parents.note(number, &[], &self.families, units);
+        }
         self.second_level.ended(kernel, family_ended);
         if !self.first_level.starts(kernel, family_ended, units) {
             self.first_level_left(kernel);
@@ -91,6 +124,9 @@ impl KernelEnds {
         accounting: &mut Accounting,
     ) {
         self.parents.send(ctx, units);
+        if let Some(launchers) = &mut self.launchers {
+            launchers.send(ctx, units);
+        }
         self.first_level.send(ctx, units, machine, accounting);
         self.finished.extend(self.second_level.go_on(ctx));
     }
@@ -117,7 +153,11 @@ impl KernelEnds {
 
     /// True if messages remain to be sent to units or slices.
     pub(super) fn has_unsent(&self) -> bool {
-        self.first_level.has_unsent() || self.parents.has_unsent() || self.second_level.has_unsent()
+        let launchers = self.launchers.as_ref();
+        self.first_level.has_unsent()
+            || self.parents.has_unsent()
+            || launchers.is_some_and(EndedLaunchers::has_unsent)
+            || self.second_level.has_unsent()
     }
 
     /// Returns the step that delays the end of a kernel, if one does.

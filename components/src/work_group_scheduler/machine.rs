@@ -196,6 +196,11 @@ impl Machine {
         self.units = units.map(|_| Unit::new(&limits)).collect();
     }
 
+    /// Returns the program whose kernels run.
+    pub(super) fn program(&self) -> &Program {
+        &self.program
+    }
+
     /// Returns the number of units and their grouping into clusters.
     pub fn site(&self) -> PlacementSite {
         self.site

@@ -37,6 +37,7 @@
 //!   kernel_ends.rs        the end of a kernel, with its steps:
 //!     families.rs           kernels that come from one launch of the host
 //!     ended_parents.rs      announces ended parents to the units
+//!     ended_launchers.rs    announces ended work-groups with children to units that ask
 //!     first_level.rs        invalidation in the units
 //!     second_level.rs       invalidation in the slices of the second level
 //!   accounting.rs         statistics
@@ -94,6 +95,7 @@ mod bodies;
 mod candidates;
 mod dispatch;
 mod dispatch_ports;
+mod ended_launchers;
 mod ended_parents;
 mod families;
 mod first_level;
@@ -295,6 +297,8 @@ impl Negotiate for WorkGroupScheduler {
             .fits(&limits, &self.memory)
             .map_err(|problem| Unfit::at("policy", problem))?;
         self.machine.equip(limits);
+        let asking = self.said.asking();
+        self.ends.notify_launchers(self.machine.program(), &asking);
         match &self.demands {
             Some(demands) => self.fit(demands),
             None => Ok(()),
@@ -399,6 +403,8 @@ impl WorkGroupScheduler {
         else {
             return false;
         };
+        self.ends
+            .work_group_ended(ended.kernel, ended.work_group, ended.unit);
         let ended = Placement {
             work_group,
             ..ended

@@ -1,13 +1,13 @@
 //! Facts published by the units, and their consistency with the description.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use warpweave_framework::{Facts, PortId, Stated, Unfit};
 
 use super::dispatch_ports::DispatchPorts;
 use super::limits::UnitReport;
 use super::{PlacementSite, StatedLimits};
-use crate::launch::UnitNumber;
+use crate::launch::{UnitNumber, WantsFamilyEnds};
 use crate::memory::NetworkPort;
 use crate::occupancy::UnitFacts;
 
@@ -20,6 +20,8 @@ pub(super) struct ReportedLimits {
     unlike: Option<UnitReport>,
     /// Network port through which a unit sends its requests; `None` if there are several.
     leaves_by: BTreeMap<u32, Option<(NetworkPort, Stated)>>,
+    /// Units that ask for the ends of their work-groups that launch kernels, ascending.
+    asking: BTreeSet<u32>,
 }
 
 impl ReportedLimits {
@@ -54,6 +56,9 @@ impl ReportedLimits {
                 Some(_) => {}
             }
         }
+        if facts.get::<WantsFamilyEnds>().is_some() {
+            self.asking.insert(unit);
+        }
         match facts.get::<UnitNumber>() {
             Some(&UnitNumber(number)) if u32::from(number) != unit => {
                 let stated = facts.stated::<UnitNumber>();
@@ -65,6 +70,11 @@ impl ReportedLimits {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Returns the units that ask for the ends of their work-groups that launch kernels.
+    pub(super) fn asking(&self) -> Vec<u32> {
+        self.asking.iter().copied().collect()
     }
 
     /// Returns the limits published by all units, if they publish any.

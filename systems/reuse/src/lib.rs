@@ -13,6 +13,7 @@
 
 mod analysis;
 mod chains;
+mod children;
 mod distance;
 mod footprint;
 mod lines;
@@ -23,6 +24,7 @@ mod stack;
 
 pub use self::analysis::{Analysis, Found, Linked, Options, Shares};
 pub use self::chains::Chains;
+pub use self::children::ChildRatios;
 pub use self::distance::{DISTANCE_BINS, Distances};
 pub use self::lines::{lines_of, program, trace};
 pub use self::ratio::{BINS, Level, Ratios};

@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use warpweave_reuse::{Analysis, BINS, Distances, Found, Level, Options, Ratios, Relation, Unit};
+use warpweave_reuse::{
+    Analysis, BINS, ChildRatios, Distances, Found, Level, Options, Ratios, Relation, Unit,
+};
 use warpweave_trace::Parent;
 
 #[allow(clippy::unnecessary_wraps)] // As it stands in lists.
@@ -27,12 +29,21 @@ fn unit(kernel: u32, work_group: u32, wavefront: u32) -> Unit {
     }
 }
 
-fn found(parents: &[Option<Parent>], accesses: &[(Unit, u64)], options: Options) -> Found {
+fn analysis(parents: &[Option<Parent>], accesses: &[(Unit, u64)], options: Options) -> Analysis {
     let mut analysis = Analysis::new(parents.to_vec(), options);
     for &(by, line) in accesses {
         analysis.touch(by, line);
     }
-    analysis.finish()
+    analysis
+}
+
+fn found(parents: &[Option<Parent>], accesses: &[(Unit, u64)], options: Options) -> Found {
+    analysis(parents, accesses, options).finish()
+}
+
+fn children(parents: &[Option<Parent>], accesses: &[(Unit, u64)]) -> Vec<ChildRatios> {
+    let analysis = analysis(parents, accesses, Options::default());
+    analysis.finish_linked().1.children
 }
 
 /// Returns the accesses of single-wavefront kernels, run one after the other.
@@ -106,6 +117,39 @@ fn children_of_different_work_groups_and_of_different_parents_are_no_siblings() 
     assert_eq!(ratios(&found, Level::Kernel, "sibling").count(), 2);
     assert_eq!(ratios(&found, Level::Kernel, "parent_child").count(), 5);
     assert_eq!(found.device_kernels, 5);
+}
+
+/// LSR-M7, for predictions: the footprints of its examples as a parent and its children.
+#[test]
+fn lsr_m7_a_launched_kernel_has_ratios_to_itself_its_parent_and_an_earlier_sibling() {
+    let (a, b, c, d, x) = (10, 11, 12, 13, 14);
+    let accesses = of_kernels(&[
+        &[1, 2, 3, 3],
+        &[2, 2, 3, 9, 9],
+        &[a, a, b, b, c, d],
+        &[a, b, x, x],
+        &[],
+        &[2, a, a, b, x],
+    ]);
+    let by = || parent(0, 0);
+    let parents = [None, by(), by(), by(), by(), by()];
+    let expected = [
+        (1, 5, 2, 3, 0),
+        (2, 6, 2, 0, 0),
+        // Half of its accesses are to lines of the sibling before it.
+        (3, 4, 1, 0, 2),
+        (4, 0, 0, 0, 0),
+        // One access to lines of kernel 1, three to those of kernel 2, four to those of kernel 3.
+        (5, 5, 1, 1, 4),
+    ];
+    let expected = expected.map(|(kernel, accesses, own, parent, sibling)| ChildRatios {
+        kernel,
+        accesses,
+        own,
+        parent,
+        sibling,
+    });
+    assert_eq!(children(&parents, &accesses), expected);
 }
 
 #[test]
@@ -278,6 +322,29 @@ fn an_analysis_goes_on_where_it_was_saved() {
 }
 
 proptest! {
+    #[test]
+    fn launched_kernels_have_the_ratios_of_their_definitions((parents, accesses) in programs()) {
+        let naive = Naive { parents: &parents, accesses: &accesses };
+        let launched = (0..parents.len() as u32).filter_map(|kernel| {
+            let (parent, _) = naive.launcher(kernel)?;
+            let mine = naive.of_kernel(kernel);
+            let to = |other: u32| {
+                let theirs = naive.of_kernel(other);
+                mine.iter().filter(|line| theirs.contains(line)).count() as u64
+            };
+            let earlier = (0..kernel).filter(|&other| naive.are_siblings(kernel, other));
+            let distinct = mine.iter().collect::<BTreeSet<_>>().len();
+            Some(ChildRatios {
+                kernel,
+                accesses: mine.len() as u64,
+                own: (mine.len() - distinct) as u64,
+                parent: to(parent),
+                sibling: earlier.map(to).max().unwrap_or(0),
+            })
+        });
+        prop_assert_eq!(children(&parents, &accesses), launched.collect::<Vec<_>>());
+    }
+
     #[test]
     fn everything_is_as_defined((parents, accesses) in programs()) {
         let found = found(&parents, &accesses, Options::default());

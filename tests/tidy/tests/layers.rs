@@ -43,8 +43,8 @@ const LAYERS: [(&str, &str); 25] = [
     ),
     (
         "components/src",
-        "artefact bits bloom polynomial interleave memory building_blocks reuse_monitor launch \
-         policy_contract roles occupancy demands reuse_profile locality_plan \
+        "artefact bits bloom polynomial interleave memory building_blocks reuse_profile \
+         reuse_monitor launch policy_contract roles occupancy demands locality_plan \
          work_group_table kernel_times launch_plan checkers cache compute_unit ccws clock_crossing cluster_port crossbar dram gmu \
          host_driver icc launch_unit work_group_scheduler",
     ),
@@ -77,7 +77,7 @@ const LAYERS: [(&str, &str); 25] = [
     ("systems/probe/src", "programs bench figures"),
     (
         "systems/reuse/src",
-        "footprint ratio distance stack relation chains analysis lines sharing",
+        "footprint ratio distance stack relation chains children analysis lines sharing",
     ),
     (
         "systems/experiments/src",

@@ -62,7 +62,7 @@ impl FakeUnit {
                 [kernel, work_group, u32::from(slot), 0]
             }
             Dispatch::Invalidate { kernel, .. } => [kernel, 0, INVALIDATED, 0],
-            Dispatch::ParentEnded { .. } => return,
+            Dispatch::ParentEnded { .. } | Dispatch::WorkGroupFamilyEnded { .. } => return,
         };
         let resident = || self.slots.iter().flatten();
         assert!(resident().map(|s| s.1).sum::<u32>() <= self.limits.wavefront_slots);

@@ -69,6 +69,24 @@ pub(crate) fn family(launched_by: &[Option<(u32, u32, u8, u32)>]) -> Program {
     all
 }
 
+/// Creates a program of kernels with so many work-groups of one wavefront. Each is launched by the
+/// host, or by a work-group of another kernel.
+pub(crate) fn family_of(work_groups: u32, launched_by: &[Option<(u32, u32)>]) -> Program {
+    let mut all = program(&vec![(work_groups, 1, 0, 0); launched_by.len()], Vec::new());
+    for (kernel, by) in all.kernels.iter_mut().zip(launched_by) {
+        let parent = by.map(|(kernel, work_group)| Parent {
+            kernel,
+            work_group,
+            wavefront: 0,
+            record: 0,
+            lane: 0,
+            stream: 7,
+        });
+        Arc::get_mut(kernel).expect("not shared yet").parent = parent;
+    }
+    all
+}
+
 fn kernel((work_groups, wavefronts, registers, local_bytes): KernelShape) -> KernelTrace {
     let code = Arc::new(Code {
         name: "nothing".to_owned(),

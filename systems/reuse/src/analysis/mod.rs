@@ -8,6 +8,7 @@ use warpweave_trace::Parent;
 
 use self::saved::Saved;
 use crate::chains::Links;
+use crate::children::{ChildRatios, Children};
 use crate::distance::Distances;
 use crate::footprint::Footprint;
 use crate::ratio::{Member, compare_all};
@@ -72,13 +73,15 @@ pub struct Found {
     pub chains: Vec<Chains>,
 }
 
-/// Linked units: pairs with a ratio above the threshold.
+/// Linked units: pairs with a ratio above the threshold. Also the ratios of launched kernels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Linked {
     /// Pairs of linked kernels, each with the ratio of the first to the second.
     pub kernels: Vec<(u32, u32, f64)>,
     /// Chains of work-groups as (kernel, work-group), including chains of length one.
     pub work_group_chains: Vec<Vec<(u32, u32)>>,
+    /// Ratios of each kernel launched from the device, in order of launch.
+    pub children: Vec<ChildRatios>,
 }
 
 /// Reuse analysis in progress, with all accesses added so far.
@@ -175,7 +178,8 @@ impl Analysis {
             Links::new(self.options.chain_threshold),
             Links::new(self.options.chain_threshold),
         ];
-        let mut ratios = program.kernels(&mut links[0]);
+        let mut children = Children::of(&program.parents, &program.kernels);
+        let mut ratios = program.kernels(&mut links[0], &mut children);
         ratios.extend(program.work_groups(&mut links[1]));
         ratios.extend(wavefronts);
         let work_groups = |list: Vec<u32>| {
@@ -189,6 +193,7 @@ impl Analysis {
         let linked = Linked {
             kernels: links[0].linked().to_vec(),
             work_group_chains: chains.into_iter().map(work_groups).collect(),
+            children: children.list(),
         };
         let found = Found {
             accesses: program.kernels.iter().map(|kernel| kernel.accesses).sum(),
@@ -268,7 +273,7 @@ impl Units {
         start..end
     }
 
-    fn kernels(&self, links: &mut Links) -> Vec<Ratios> {
+    fn kernels(&self, links: &mut Links, children: &mut Children) -> Vec<Ratios> {
         let new = |relation| Ratios::new(Level::Kernel, relation);
         let (mut own, mut parent_child, mut sibling) =
             (new("self"), new("parent_child"), new("sibling"));
@@ -288,6 +293,7 @@ impl Units {
             let shared = mine.shared_with(theirs);
             parent_child.add(shared, mine.accesses, 1);
             links.add(child, parent.kernel, shared, mine.accesses);
+            children.share_with_parent(child, shared);
         }
         for family in self.families() {
             let members: Vec<Member<'_>> = family
@@ -299,6 +305,7 @@ impl Units {
                 .collect();
             compare_all(&members, &mut sibling, |a, b, part, whole| {
                 links.add(family[a], family[b], part, whole);
+                children.share_with_sibling(family[a], family[b], part);
             });
         }
         vec![own, parent_child, sibling]
