@@ -1,9 +1,9 @@
 //! Eager write-back: dirty lines that are not among the most recently used ones of their set are
 //! copied back while they stay.
 //!
-//! Source: Lee, Tyson and Farrens, "Eager writeback - a technique for improving bandwidth
-//! utilization", MICRO 2000, with any number of lines in place of one, and without waiting for an
-//! idle bus. An H200 writes back a part of its dirty lines while its second level has room.
+//! Source: "Eager writeback" of Lee, Tyson and Farrens, MICRO 2000. There one line of a set is
+//! written back when the bus is idle; here any number of lines may stay dirty, and nothing waits.
+//! An H200 writes back a part of its dirty lines while its second level has room.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

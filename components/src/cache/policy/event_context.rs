@@ -87,8 +87,7 @@ pub struct Outbox {
     /// True if the port `locality` is connected.
     pub(in crate::cache) is_wired: bool,
     pub(in crate::cache) events_dropped: u64,
-    /// Lines to send downstream at the end of the cycle, with additional flags if they are also sent
-    /// clean.
+    /// Lines to send downstream at the end of the cycle, with flags if they are also sent clean.
     pub(in crate::cache) copy_backs: Vec<(u64, Option<u16>)>,
     pub(in crate::cache) copy_backs_dropped: u64,
     pub(in crate::cache) published: PublishedValues,
