@@ -158,8 +158,8 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Runs the kernels of an amount of work on a grid, and those of twice the amount. The amount is
-    /// returned: that of [`repeats`](Self::repeats), or on large machines the first one from
+    /// Runs the kernels of an amount of work on a grid, and those of twice the amount. Returns the
+    /// amount, that of [`repeats`](Self::repeats). On large machines it is the first one from
     /// `floor` on by which the run outlasts dispatch.
     ///
     /// # Errors
