@@ -20,7 +20,7 @@ use crate::programs::{Grid, kernel, program};
 const LATENCY_BY_LEVEL: &str = "load_latency_";
 
 /// Accesses of each wavefront in the shorter run of a bandwidth, at least.
-const ACCESSES: u64 = 32;
+pub(crate) const ACCESSES: u64 = 32;
 
 /// Accesses of each wavefront with which the search on a large machine begins.
 const FIRST_TRIED: u64 = 4;

@@ -1,7 +1,7 @@
 //! Bandwidths: loads and stores of all units at a time.
 
 use super::{Figure, Of, Selection, bytes, footprints, is_main_memory};
-use crate::bench::{Bench, Pair, ProbeError};
+use crate::bench::{ACCESSES, Bench, Pair, ProbeError};
 use crate::programs::{Grid, LINE, Step, kernel};
 
 /// Largest footprint that every unit loads as a whole.
@@ -136,13 +136,13 @@ pub(super) fn memory(
     type Access = fn(u64) -> Step;
     let grid = everywhere(bench);
     let clock = bench.clock_hz()?;
-    // Stores have to fill every level before memory limits them, so they take all repeats.
-    let kinds: [(&str, Access, u64); 2] = [
-        ("read bandwidth", Step::Load, 0),
-        ("write bandwidth", Step::Store, bench.repeats(0)),
+    let kinds: [(&str, Access); 2] = [
+        ("read bandwidth", Step::Load),
+        ("write bandwidth", Step::Store),
     ];
-    for (quantity, access, floor) in kinds.into_iter().filter(|kind| selection.has(kind.0)) {
-        let pair = bench.steady(grid, floor, |ledger, accesses| {
+    for (quantity, access) in kinds.into_iter().filter(|kind| selection.has(kind.0)) {
+        let each = bench.repeats(ACCESSES);
+        let pair = bench.pair(each, |ledger, accesses| {
             let stream = |wavefront: u64| {
                 let line = move |n| FRESH / LINE + n * grid.stride() + wavefront;
                 (0..accesses).map(move |n| access(line(n) * LINE))
@@ -154,7 +154,7 @@ pub(super) fn memory(
             at: "untouched lines",
             unit: "bytes a cycle",
         };
-        let figure = rate(of, grid, pair)?;
+        let figure = of.figure(pair, |pair| moved(grid, each) / pair.cycles())?;
         let in_seconds = Figure {
             value: figure.value.map(|value| value * clock / 1e9),
             unit: "GB/s",
