@@ -6,7 +6,7 @@ use warpweave_systems::standard_registry;
 
 /// Descriptions of policies that need more than their name, or that behave differently with other
 /// fields.
-const DESCRIPTIONS: [(&str, &str); 45] = [
+const DESCRIPTIONS: [(&str, &str); 46] = [
     (
         "AdaptiveBypass",
         "AdaptiveBypass(first: 0.5, virtual: 0.5, least: 0.125)",
@@ -24,6 +24,7 @@ const DESCRIPTIONS: [(&str, &str); 45] = [
     ("DistributedBlock", "DistributedBlock(relax_last: true)"),
     ("Exclusive", "Exclusive"),
     ("Exclusive", "Exclusive(keep_below: true)"),
+    ("EagerWriteBack", "EagerWriteBack(dirty_lines: 1)"),
     ("FetchGranularity", "FetchGranularity(bytes: 64)"),
     (
         "Flexclusion",

@@ -357,15 +357,15 @@ impl LineStore {
         sent
     }
 
-    fn send_while_it_stays(&mut self, line: u64, more_flags: u16, now: Cycle) -> bool {
+    /// Sends the dirty words of a line, or the clean ones if there are flags for them.
+    fn send_while_it_stays(&mut self, line: u64, clean_flags: Option<u16>, now: Cycle) -> bool {
         let Some(slot) = self.lookup.tags().find(line) else {
             return false;
         };
         let (state, owner) = (*self.lookup.tags().state(slot), self.lookup.owner(slot));
-        let words = if state.dirty == 0 {
-            state.valid
-        } else {
-            state.dirty
+        let words = match (state.dirty, clean_flags) {
+            (0, Some(_)) => state.valid,
+            (dirty, _) => dirty,
         };
         let room = self.misses.room(0, self.misses.pieces(words));
         if words == 0 || state.mshr().is_some() || room.is_err() {
@@ -374,8 +374,8 @@ impl LineStore {
         if state.dirty != 0 {
             self.lookup.clean(slot);
             self.copy_back(line, state.dirty, state.write_sequence, owner, now);
-        } else {
-            self.hand_line_down(line, &state, owner, more_flags, now);
+        } else if let Some(flags) = clean_flags {
+            self.hand_line_down(line, &state, owner, flags, now);
         }
         true
     }

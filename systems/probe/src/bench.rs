@@ -19,6 +19,15 @@ use crate::programs::{Grid, kernel, program};
 /// Name of the statistic whose suffix is the level that supplied a load's data.
 const LATENCY_BY_LEVEL: &str = "load_latency_";
 
+/// Accesses of each wavefront in the shorter run of a bandwidth, at least.
+pub(crate) const ACCESSES: u64 = 32;
+
+/// Accesses of each wavefront with which the search on a large machine begins.
+const FIRST_TRIED: u64 = 4;
+
+/// Work of a run in times of the dispatch of its work-groups. Source: own choice.
+const OUTLASTED: u64 = 2;
+
 /// Error of a measurement.
 #[derive(Debug, Error)]
 pub enum ProbeError {
@@ -99,7 +108,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Returns how often wavefronts of all units repeat what they do, `least` times at least. On
-    /// large machines their work outlasts the dispatch of their work-groups.
+    /// large machines their work outlasts the dispatch of their work-groups in any case.
     pub(crate) fn repeats(&self, least: u64) -> u64 {
         least.max(2 * u64::from(self.units))
     }
@@ -147,6 +156,43 @@ impl<'a> Bench<'a> {
                 Err(ProbeError::Run(first.to_owned()))
             }
         }
+    }
+
+    /// Runs the kernels of an amount of work on a grid, and those of twice the amount. Returns the
+    /// amount, that of [`repeats`](Self::repeats). On large machines it is the first one from
+    /// `floor` on by which the run outlasts dispatch.
+    ///
+    /// # Errors
+    /// Returns an error if a run does not complete.
+    pub(crate) fn steady(
+        &self,
+        grid: Grid,
+        floor: u64,
+        kernels: impl Fn(&Ledger, u64) -> Result<Vec<KernelTrace>, TraceError>,
+    ) -> Result<(u64, Pair), ProbeError> {
+        let repeats = self.repeats(ACCESSES);
+        let most = repeats.max(floor);
+        if repeats == ACCESSES || floor >= most {
+            return Ok((most, self.pair(most, &kernels)?));
+        }
+        let starting = |grid| {
+            let ledger = Ledger::new(&self.budget);
+            self.run(vec![kernel(&ledger, grid, |_| [])?])
+        };
+        let (all, one) = (starting(grid)?.cycles, starting(Grid::SINGLE)?.cycles);
+        let enough = all + OUTLASTED * all.saturating_sub(one);
+        let working = |amount| {
+            let ledger = Ledger::new(&self.budget);
+            self.run(kernels(&ledger, amount)?)
+        };
+        let mut amount = floor.max(FIRST_TRIED);
+        let mut less = working(amount)?;
+        while less.cycles < enough && amount < most {
+            amount = (2 * amount).min(most);
+            less = working(amount)?;
+        }
+        let more = working(2 * amount)?;
+        Ok((amount, Pair { less, more }))
     }
 
     /// Runs the kernels of an amount of work, and those of twice the amount. They are charged to

@@ -66,7 +66,8 @@ const CACHE_WITH_EVERYTHING: &str = "Cache(
     victim_cache: (lines: 8, latency_cycles: 1),
     policies: [CcwsVictimTags, ReuseBypass(
         entries: 16, counter_max: 15, threshold: 4, sample: 32, period_requests: 1000,
-    ), Flexclusion(below: (sets: 8)), HitsBySharing, RegionExclusive(regions: 0)],
+    ), Flexclusion(below: (sets: 8)), HitsBySharing, RegionExclusive(regions: 0),
+    EagerWriteBack(dirty_lines: 2)],
     prefetchers: [NextLine], copy_back_entries: 4,
 )";
 

@@ -59,7 +59,13 @@ impl EventContext<'_> {
     /// it is present and not being filled. The copy-back buffer (or else the miss queue) must have
     /// room. Otherwise nothing is done, and `policy_copy_backs_dropped` counts it.
     pub fn copy_back(&mut self, line: u64, flags: u16) {
-        self.outbox.copy_backs.push((line, flags));
+        self.outbox.copy_backs.push((line, Some(flags)));
+    }
+
+    /// Requests that the dirty words of a line be sent to the next level while it stays here, on
+    /// the terms of [`copy_back`](Self::copy_back). Nothing is sent if none is dirty.
+    pub fn write_back(&mut self, line: u64) {
+        self.outbox.copy_backs.push((line, None));
     }
 
     /// Publishes a number that replaces the policy's previous one. Readers at the cache's port
@@ -81,8 +87,8 @@ pub struct Outbox {
     /// True if the port `locality` is connected.
     pub(in crate::cache) is_wired: bool,
     pub(in crate::cache) events_dropped: u64,
-    /// Lines to send downstream at the end of the cycle, with additional flags.
-    pub(in crate::cache) copy_backs: Vec<(u64, u16)>,
+    /// Lines to send downstream at the end of the cycle, with flags if they are also sent clean.
+    pub(in crate::cache) copy_backs: Vec<(u64, Option<u16>)>,
     pub(in crate::cache) copy_backs_dropped: u64,
     pub(in crate::cache) published: PublishedValues,
 }

@@ -23,6 +23,7 @@
 //!   bypass_copy_back.rs  bypass_table.rs
 //!   spatial_pattern.rs  bimodal_granularity.rs  neighbour_access.rs  sectors_touched.rs
 //!   exclusive.rs  flexclusion.rs  region_exclusive.rs           policies of two levels
+//!   eager_write_back.rs  a policy of what stays dirty
 //!   hits_by_sharing.rs  a policy that only watches
 //! ```
 //!
@@ -55,6 +56,7 @@ mod bypass_table;
 mod chain;
 mod chance;
 mod decisions;
+mod eager_write_back;
 mod event_context;
 mod events;
 mod exclusive;
@@ -93,6 +95,7 @@ pub use self::bimodal_granularity::{BimodalGranularity, BimodalGranularitySpec};
 pub use self::bypass_copy_back::{BypassCopyBack, BypassCopyBackSpec};
 pub(super) use self::chain::PolicyChain;
 pub use self::decisions::{EvictDecision, Field, FillDecision, MissDecision, ResponseDecision};
+pub use self::eager_write_back::{EagerWriteBack, EagerWriteBackSpec};
 pub use self::event_context::{EVENTS_MAX, EventContext, Outbox, PUBLISHERS_MAX, PublishedValues};
 pub use self::events::{Cause, Eviction, Fill, Swap, TagLookup};
 pub use self::exclusive::{Exclusive, ExclusiveSpec};
@@ -132,4 +135,5 @@ pub fn register_policies(registry: &mut Registry) {
     registry.register_policy::<Flexclusion>();
     registry.register_policy::<RegionExclusive>();
     registry.register_policy::<HitsBySharing>();
+    registry.register_policy::<EagerWriteBack>();
 }

@@ -57,6 +57,8 @@ struct Queued {
     ready_at: Cycle,
     access: Id,
     next: u32,
+    /// Bytes that its active lanes move together.
+    bytes: u32,
     lines: Vec<Transaction>,
     is_local: bool,
 }
@@ -87,6 +89,26 @@ pub(crate) struct LoadStoreCounts {
     pub(crate) accesses: u64,
 }
 
+/// Path between the lanes and the first level, which moves so many bytes in a cycle.
+#[derive(Clone, Copy)]
+struct DataPath {
+    bytes_per_cycle: u64,
+    /// Time at which it is free, in cycles times the bytes of one.
+    free: u64,
+}
+
+impl DataPath {
+    /// Returns the first cycle in which the next access may begin.
+    fn free_from(self) -> Cycle {
+        self.free / self.bytes_per_cycle
+    }
+
+    /// Takes the bytes of an access that begins in cycle `now`.
+    fn take(&mut self, now: Cycle, bytes: u32) {
+        self.free = self.free.max(now * self.bytes_per_cycle) + u64::from(bytes);
+    }
+}
+
 /// Queues memory accesses, sends their requests and collects the responses.
 #[derive(Statistics)]
 pub(crate) struct LoadStoreUnit {
@@ -103,6 +125,8 @@ pub(crate) struct LoadStoreUnit {
     /// queue entry.
     local_until: Cycle,
     holds_place: bool,
+    /// None: accesses move any number of bytes in a cycle.
+    data: Option<DataPath>,
     /// True if the port accepted no more requests in the current cycle.
     pub(crate) is_blocked: bool,
     #[statistic(flatten)]
@@ -111,11 +135,18 @@ pub(crate) struct LoadStoreUnit {
 
 impl LoadStoreUnit {
     pub(crate) fn new(spec: &LoadStoreSpec) -> Self {
-        Self::of(
-            spec.queue_depth,
-            spec.requests_per_cycle,
-            spec.outstanding_max,
-        )
+        let data = spec.bytes_per_cycle.map(|bytes| DataPath {
+            bytes_per_cycle: u64::from(bytes),
+            free: 0,
+        });
+        Self {
+            data,
+            ..Self::of(
+                spec.queue_depth,
+                spec.requests_per_cycle,
+                spec.outstanding_max,
+            )
+        }
     }
 
     /// Creates a unit with these limits: queued accesses, requests per cycle and outstanding
@@ -132,6 +163,7 @@ impl LoadStoreUnit {
             write_sequence: 0,
             local_until: 0,
             holds_place: false,
+            data: None,
             is_blocked: false,
             counts: LoadStoreCounts::default(),
         }
@@ -172,16 +204,19 @@ impl LoadStoreUnit {
         self.length > 0 || self.holds_place
     }
 
-    /// Queues an access whose first request may be sent at `ready_at`; `coalesce` lists its lines.
+    /// Queues an access whose first request may be sent at `ready_at`; its lanes move `bytes`, and
+    /// `coalesce` lists its lines.
     #[inline]
     pub(crate) fn enqueue(
         &mut self,
         mut access: Access,
         ready_at: Cycle,
+        bytes: u32,
         coalesce: impl FnOnce(&mut Vec<Transaction>),
     ) {
         let place = self.place(ready_at, false);
         let queued = &mut self.queue[place];
+        queued.bytes = bytes;
         coalesce(&mut queued.lines);
         access.remaining = queued.lines.len() as u32;
         queued.access = self.accesses.insert(access);
@@ -245,12 +280,23 @@ impl LoadStoreUnit {
                     None
                 };
             }
+            if let Some(data) = &self.data
+                && queued.next == 0
+                && data.free_from() > now
+            {
+                return None;
+            }
             if self.outstanding() >= self.outstanding_max {
                 return None;
             }
             if !port.request.can_send(ctx) {
                 self.is_blocked = true;
                 return None;
+            }
+            if let Some(data) = &mut self.data
+                && queued.next == 0
+            {
+                data.take(now, queued.bytes);
             }
             let request = self.take_request();
             watch(&request);
@@ -386,7 +432,11 @@ impl LoadStoreUnit {
         if !queued.is_local && self.outstanding() >= self.outstanding_max {
             return None;
         }
-        Some(queued.ready_at.max(self.local_until).max(now + 1))
+        let free = match &self.data {
+            Some(data) if queued.next == 0 && !queued.is_local => data.free_from(),
+            _ => 0,
+        };
+        Some(queued.ready_at.max(self.local_until).max(free).max(now + 1))
     }
 }
 
@@ -398,6 +448,9 @@ impl Stateful for LoadStoreUnit {
         state.field("write_sequence", &mut self.write_sequence);
         state.field("local_until", &mut self.local_until);
         state.field("holds_place", &mut self.holds_place);
+        if let Some(data) = &mut self.data {
+            state.field("data_free", &mut data.free);
+        }
         state.field("is_blocked", &mut self.is_blocked);
         state.field("counts", &mut self.counts);
     }

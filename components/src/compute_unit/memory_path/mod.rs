@@ -140,7 +140,8 @@ impl MemoryPath {
         coalescing: Coalescing,
     ) {
         let line_bytes = self.line_bytes;
-        self.load_store.enqueue(access, ready_at, |out| {
+        let moved = record.mask.count_ones() * bytes;
+        self.load_store.enqueue(access, ready_at, moved, |out| {
             coalescing.transactions(lanes, record.mask, bytes, line_bytes, out);
         });
     }

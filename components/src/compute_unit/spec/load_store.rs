@@ -64,6 +64,10 @@ pub struct LoadStoreSpec {
     pub global_loads: GlobalLoads,
     /// Maximum number of requests sent per cycle, 1 to 32.
     pub requests_per_cycle: u32,
+    /// Bytes that lanes move per cycle by `memory`, 1 to 4096; wide accesses then take several.
+    /// Absent: any number. Source: own choice; an H200 moves 114
+    #[serde(default)]
+    pub bytes_per_cycle: Option<u32>,
     /// Maximum number of outstanding requests, 1 to 65536; when reached, sending waits.
     pub outstanding_max: u32,
     /// Cycles from the last response of a load to the issue of a dependent instruction. 0 allows

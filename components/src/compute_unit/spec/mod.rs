@@ -207,6 +207,8 @@ impl ComputeUnitSpec {
         SpecError::in_range("load_store.queue_depth", unit.queue_depth, 1..=1024)?;
         let accesses = unit.issues_per_cycle.unwrap_or(1);
         SpecError::in_range("load_store.issues_per_cycle", accesses, 1..=8)?;
+        let bytes = unit.bytes_per_cycle.unwrap_or(1);
+        SpecError::in_range("load_store.bytes_per_cycle", bytes, 1..=4096)?;
         if unit.pipe == MemoryPipe::InOrder {
             let before = [Class::Load, Class::Store, Class::Atomic, Class::Prefetch];
             let before = before.map(|class| self.classes.of(class).latency);

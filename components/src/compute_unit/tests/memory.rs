@@ -289,6 +289,40 @@ fn sending_stops_at_the_outstanding_limit() {
     assert_eq!(cycle, 40);
 }
 
+/// Returns the cycles in which `count` loads of `bytes` a lane send their requests.
+fn sent_by(bytes_per_cycle: Option<u32>, count: u16, bytes: u8) -> Vec<Cycle> {
+    let mut spec = spec();
+    spec.load_store.bytes_per_cycle = bytes_per_cycle;
+    spec.load_store.requests_per_cycle = 4;
+    spec.load_store.queue_depth = 32;
+    let steps: Vec<_> = (0..count)
+        .map(|n| {
+            let lanes = strided(u64::from(n) << 12, u64::from(bytes));
+            let load = op(Class::Load, &[n], &[]).accessing(Space::Global, bytes);
+            Step {
+                access: Some((Space::Global, lanes)),
+                ..step(load)
+            }
+        })
+        .chain([exit()])
+        .collect();
+    let mut bench = Bench::new(spec, vec![kernel(&[steps], 1, 0)]);
+    bench.start_at(1, 0, 0, 0);
+    bench.bench.step(300);
+    let sent = bench.request.take_all().into_iter();
+    sent.map(|(cycle, _)| cycle).collect()
+}
+
+#[test]
+fn loads_of_16_bytes_a_lane_begin_when_the_bytes_of_those_before_them_have_passed() {
+    // The port takes a line in a cycle, so a load of four lines begins every four cycles.
+    let free = sent_by(None, 16, 16);
+    assert_eq!(free[60] - free[0], 60);
+    // Before the last one, 15 loads of 512 bytes pass. The rate is kept in the mean.
+    let sent = sent_by(Some(114), 16, 16);
+    assert_eq!(sent[60] - sent[0], 15 * 512 / 114);
+}
+
 #[test]
 fn reads_feed_the_reuse_monitor() {
     let mut spec = spec();

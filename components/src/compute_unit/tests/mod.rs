@@ -85,6 +85,7 @@ fn spec() -> ComputeUnitSpec {
             atomics: AtomicLanes::Together,
             global_loads: GlobalLoads::Cached,
             requests_per_cycle: 1,
+            bytes_per_cycle: None,
             outstanding_max: 64,
             writeback_latency: 1,
         },

@@ -226,6 +226,7 @@ pub(super) struct Mechanisms {
     atomics: AtomicLanes,
     pipe: MemoryPipe,
     accesses: Option<u32>,
+    moved: Option<u32>,
     fetch: Option<FetchSpec>,
     constants: Option<ConstantsSpec>,
     textures: Option<TexturesSpec>,
@@ -248,6 +249,7 @@ impl Mechanisms {
         spec.load_store.atomics = self.atomics;
         spec.load_store.pipe = self.pipe;
         spec.load_store.issues_per_cycle = self.accesses;
+        spec.load_store.bytes_per_cycle = self.moved;
         spec.fetch = self.fetch;
         spec.constants = self.constants;
         spec.textures = self.textures;
@@ -273,7 +275,10 @@ pub(super) fn any_mechanisms() -> impl Strategy<Value = Mechanisms> {
         Just(IssueTogether::DifferentUnits)
     ];
     let pipe = prop_oneof![Just(MemoryPipe::Separate), Just(MemoryPipe::InOrder)];
-    let accesses = prop::option::weighted(0.3, 1u32..3);
+    let accesses = (
+        prop::option::weighted(0.3, 1u32..3),
+        prop::option::weighted(0.3, 10u32..200),
+    );
     let issues = prop_oneof![2 => Just(1u32), 1 => 2u32..4];
     let operands = prop_oneof![2 => Just(0u32), 1 => 1u32..5];
     let habits = prop::array::uniform3(any::<bool>());
@@ -356,7 +361,7 @@ pub(super) fn any_mechanisms() -> impl Strategy<Value = Mechanisms> {
         (prop::option::of(fetch), asides),
     )
         .prop_map(
-            |(issues, together, registers, (pipe, atomics), accesses, (fetch, asides))| {
+            |(issues, together, registers, (pipe, atomics), (accesses, moved), (fetch, asides))| {
                 let (constants, textures) = asides;
                 let (operands, banks, results) = registers;
                 Mechanisms {
@@ -368,6 +373,7 @@ pub(super) fn any_mechanisms() -> impl Strategy<Value = Mechanisms> {
                     atomics,
                     pipe,
                     accesses,
+                    moved,
                     fetch,
                     constants,
                     textures,

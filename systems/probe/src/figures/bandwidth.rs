@@ -1,11 +1,8 @@
 //! Bandwidths: loads and stores of all units at a time.
 
 use super::{Figure, Of, Selection, bytes, footprints, is_main_memory};
-use crate::bench::{Bench, ProbeError};
+use crate::bench::{ACCESSES, Bench, Pair, ProbeError};
 use crate::programs::{Grid, LINE, Step, kernel};
-
-/// Accesses of each wavefront in the shorter run, at least.
-const ACCESSES: u64 = 32;
 
 /// Largest footprint that every unit loads as a whole.
 const OF_A_UNIT: u64 = 64 << 10;
@@ -30,9 +27,8 @@ pub(super) fn reads(
     let grid = everywhere(bench);
     for footprint in footprints(largest_bytes.min(OF_A_UNIT)).skip(1).step_by(2) {
         let lines = footprint / LINE;
-        let accesses = bench.repeats(ACCESSES);
-        let accesses = accesses.max(lines / u64::from(grid.wavefronts));
-        let pair = bench.pair(accesses, |ledger, accesses| {
+        let once = lines / u64::from(grid.wavefronts);
+        let pair = bench.steady(grid, once, |ledger, accesses| {
             let stream = |wavefront: u64| {
                 // Work-groups begin at different lines, and their wavefronts next to each other.
                 let (work_group, number) = (wavefront / 4, wavefront % 4);
@@ -46,7 +42,7 @@ pub(super) fn reads(
             at: &bytes(footprint),
             unit: "bytes a cycle",
         };
-        see(of.figure(pair, |pair| moved(grid, accesses) / pair.cycles())?);
+        see(rate(of, grid, pair)?);
     }
     Ok(())
 }
@@ -60,21 +56,21 @@ pub(super) fn reads_past(
     let grid = everywhere(bench);
     for footprint in footprints(largest_bytes).skip(1).step_by(2) {
         let lines = footprint / LINE;
-        let accesses = bench.repeats(ACCESSES).max(lines.div_ceil(grid.all()));
-        let pair = bench.pair(accesses, |ledger, accesses| {
+        let once = lines.div_ceil(grid.all());
+        let pair = bench.steady(grid, once, |ledger, accesses| {
             let stream = |wavefront: u64| {
                 let line = move |n| (wavefront + n * grid.stride()) % lines;
                 (0..accesses).map(move |n| Step::LoadPast(line(n) * LINE))
             };
             Ok(vec![kernel(ledger, grid, stream)?])
         });
-        let is_last = pair.as_ref().is_ok_and(is_main_memory);
+        let is_last = pair.as_ref().is_ok_and(|(_, pair)| is_main_memory(pair));
         let of = Of {
             quantity: "read bandwidth past the first level",
             at: &bytes(footprint),
             unit: "bytes a cycle",
         };
-        see(of.figure(pair, |pair| moved(grid, accesses) / pair.cycles())?);
+        see(rate(of, grid, pair)?);
         if is_last {
             break;
         }
@@ -85,6 +81,50 @@ pub(super) fn reads_past(
 /// Returns the bytes that this number of accesses of each wavefront moves.
 fn moved(grid: Grid, accesses: u64) -> f64 {
     (grid.all() * accesses * LINE) as f64
+}
+
+/// Returns the figure of the bytes that a pair of runs with these accesses moves in a cycle.
+///
+/// # Errors
+/// Returns the errors of [`probe`](super::probe).
+fn rate(
+    of: Of<'_>,
+    grid: Grid,
+    pair: Result<(u64, Pair), ProbeError>,
+) -> Result<Figure, ProbeError> {
+    let (accesses, pair) = match pair {
+        Ok((accesses, pair)) => (accesses, Ok(pair)),
+        Err(error) => (0, Err(error)),
+    };
+    of.figure(pair, |pair| moved(grid, accesses) / pair.cycles())
+}
+
+/// Measures stores by footprint; all wavefronts share the lines out, each at least one.
+pub(super) fn writes(
+    bench: &Bench<'_>,
+    largest_bytes: u64,
+    see: &mut dyn FnMut(Figure),
+) -> Result<(), ProbeError> {
+    let grid = everywhere(bench);
+    let shared_out = |footprint: &u64| footprint / LINE >= grid.all();
+    let footprints = footprints(largest_bytes).skip(1).step_by(2);
+    for footprint in footprints.filter(shared_out) {
+        let lines = footprint / LINE;
+        let pair = bench.steady(grid, lines.div_ceil(grid.all()), |ledger, accesses| {
+            let stream = |wavefront: u64| {
+                let line = move |n| (wavefront + n * grid.stride()) % lines;
+                (0..accesses).map(move |n| Step::Store(line(n) * LINE))
+            };
+            Ok(vec![kernel(ledger, grid, stream)?])
+        });
+        let of = Of {
+            quantity: "write bandwidth",
+            at: &bytes(footprint),
+            unit: "bytes a cycle",
+        };
+        see(rate(of, grid, pair)?);
+    }
+    Ok(())
 }
 
 /// Measures loads and stores of lines that are touched once.

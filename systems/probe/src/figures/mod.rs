@@ -90,6 +90,9 @@ pub fn probe(
     if selection.has("read bandwidth past the first level") {
         bandwidth::reads_past(bench, largest_bytes, see)?;
     }
+    if selection.has("write bandwidth") {
+        bandwidth::writes(bench, largest_bytes, see)?;
+    }
     bandwidth::memory(bench, selection, see)
 }
 

@@ -7,6 +7,7 @@ mod bypass;
 mod bypass_copy_back;
 mod counts;
 mod duel;
+mod eager_write_back;
 mod exclusion;
 mod flexclusion;
 mod flits;

@@ -4,9 +4,10 @@ use proptest::prelude::*;
 use warpweave_framework::Policy;
 
 use crate::cache::policy::{
-    BimodalGranularity, CachePolicies, FetchGranularity, FetchGranularitySpec, MemoryAddressTable,
-    NeighbourAccess, OptimalBypass, OptimalBypassSpec, RandomBypass, RandomBypassSpec, ReuseBypass,
-    ReuseBypassSpec, SectorsTouched, SpatialPattern, StaticBypass, StaticBypassSpec,
+    BimodalGranularity, CachePolicies, EagerWriteBack, EagerWriteBackSpec, FetchGranularity,
+    FetchGranularitySpec, MemoryAddressTable, NeighbourAccess, OptimalBypass, OptimalBypassSpec,
+    RandomBypass, RandomBypassSpec, ReuseBypass, ReuseBypassSpec, SectorsTouched, SpatialPattern,
+    StaticBypass, StaticBypassSpec,
 };
 use crate::cache::prefetcher::{NextLine, NextLineSpec};
 use crate::cache::replacement::tests::{Opened, all, fits};
@@ -233,6 +234,9 @@ impl Features {
                 Policy::plain::<MemoryAddressTable>(),
                 Policy::plain::<SpatialPattern>(),
             ],
+            7 => vec![Policy::of::<EagerWriteBack>(&EagerWriteBackSpec {
+                dirty_lines: 1,
+            })],
             _ => Vec::new(),
         };
     }

@@ -122,7 +122,7 @@ impl ReadonlyQueue {
         let Self {
             unit, takes, spec, ..
         } = self;
-        unit.enqueue(access, ready_at, |out| {
+        unit.enqueue(access, ready_at, 0, |out| {
             takes.requests(load, spec.line_bytes, out);
         });
     }

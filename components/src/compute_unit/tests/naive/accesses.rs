@@ -76,6 +76,12 @@ impl Naive {
                 }
                 return;
             }
+            let rate = self.spec.load_store.bytes_per_cycle.map(u64::from);
+            if let (Some(rate), Some(_)) = (rate, head.bytes)
+                && self.data_until / rate > now
+            {
+                return;
+            }
             if self.outstanding.len() >= self.spec.load_store.outstanding_max as usize
                 || !self.memory.request.can_send(ctx)
             {
@@ -83,6 +89,9 @@ impl Naive {
             }
             let source = self.source(slot, self.queue[0].pc);
             let head = &mut self.queue[0];
+            if let (Some(rate), Some(bytes)) = (rate, head.bytes.take()) {
+                self.data_until = self.data_until.max(now * rate) + bytes;
+            }
             let (line, words) = head.lines.pop_front().expect("it has lines");
             let kind = head.kind;
             if head.lines.is_empty() {
@@ -136,6 +145,7 @@ impl Naive {
                 pc,
                 local: None,
                 lines,
+                bytes: Some(u64::from(record.mask.count_ones()) * bytes),
                 kind,
             });
         } else if local {
@@ -149,6 +159,7 @@ impl Naive {
                     pc,
                     local: Some(cycles),
                     lines: VecDeque::new(),
+                    bytes: None,
                     kind,
                 });
                 return;

@@ -83,6 +83,8 @@ struct Queued {
     /// Service cycles of a local-memory access; `None` for other accesses.
     local: Option<u64>,
     lines: VecDeque<(u64, u32)>,
+    /// Bytes that its lanes move, until its first request is sent.
+    bytes: Option<u64>,
     kind: RequestKind,
 }
 
@@ -119,6 +121,8 @@ pub(super) struct Naive {
     /// End of the local memory's busy time; `pipe_until` is that of the load/store pipe.
     local_until: Cycle,
     pipe_until: Cycle,
+    /// End of the last access's data, in cycles times the bytes of one.
+    data_until: u64,
     /// Cycle until which the access in service keeps its queue entry.
     place_until: Cycle,
     pipes: Vec<[Cycle; Class::COUNT]>,
@@ -155,6 +159,7 @@ impl Naive {
             outstanding: Vec::new(),
             local_until: 0,
             pipe_until: 0,
+            data_until: 0,
             place_until: 0,
             pipes: vec![[0; Class::COUNT]; schedulers],
             registers: registers::File::default(),

@@ -128,6 +128,7 @@ impl Naive {
             pc,
             local: None,
             lines,
+            bytes: None,
             kind,
         });
     }
