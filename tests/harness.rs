@@ -204,8 +204,8 @@ pub(crate) fn shown(name: &str, text: &str) {
     settings.bind(|| insta::assert_snapshot!(name, text));
 }
 
-/// Crate outside this workspace, whose own dependencies are those of a new program. Cargo would compile
-/// all of Warpweave again for it, so the compiler links it with what the workspace has built.
+/// Crate outside this workspace, with the dependencies of a new program. Cargo would compile all of
+/// Warpweave again for it, so the compiler links it with what the workspace has built.
 pub(crate) struct Outside {
     folder: PathBuf,
     name: &'static str,
@@ -229,10 +229,10 @@ static LIBRARIES: LazyLock<BTreeMap<String, PathBuf>> = LazyLock::new(|| {
         // Crates of build scripts and macros are built a second time, without optimisation.
         let is_target = name == "warpweave" || message["profile"]["opt_level"] == "1";
         let files = message["filenames"].as_array()?.iter();
-        let file = files
-            .filter_map(|file| file.as_str())
-            .find(|file| file.ends_with(".rlib"))?;
-        (is_target && !of_tests).then(|| (name, PathBuf::from(file)))
+        let files = files.filter_map(|file| file.as_str()).map(PathBuf::from);
+        let mut libraries = files.filter(|file| file.extension().is_some_and(|end| end == "rlib"));
+        let file = libraries.next()?;
+        (is_target && !of_tests).then(|| (name, file))
     };
     let libraries = messages.lines().filter_map(message).filter_map(library);
     let named = ["schemars", "serde", "warpweave"];
