@@ -1,8 +1,8 @@
 //! Checks that another crate's policies are named, described, rejected, overridden, saved and
 //! checked like those shipped with Warpweave. Its roles and components are covered too.
 //!
-//! The crate is `tests/third-party/`, outside the workspace. It is built once, and its program runs in
-//! the crate's folder.
+//! The crate is `tests/third-party/`, outside the workspace. It is built once. Its program runs in
+//! its folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
