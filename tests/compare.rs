@@ -38,7 +38,8 @@ fn two_runs_are_compared_by_what_was_set_and_what_came_of_it() {
     );
     let html = of(&["--format", "html"]);
     assert!(html.starts_with("<!DOCTYPE html>") && html.contains("unit[*].cu.start_latency"));
-    for outside in ["http", "src=", "href=", "<script", "url("] {
+    assert!(html.contains("default-src 'none'"), "{html}");
+    for outside in ["http:", "https:", "src=", "href=", "<script", "url("] {
         assert!(!html.contains(outside), "{outside}");
     }
 }
