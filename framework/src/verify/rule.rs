@@ -1,4 +1,4 @@
-//! Requirements that contracts check.
+//! Requirements that contracts check, each with the words of its violation.
 
 use std::fmt;
 

@@ -204,6 +204,12 @@ impl LoadStoreUnit {
         self.length > 0 || self.holds_place
     }
 
+    /// True if the bytes of accesses decide when the next may begin.
+    #[inline]
+    pub(crate) fn counts_bytes(&self) -> bool {
+        self.data.is_some()
+    }
+
     /// Queues an access whose first request may be sent at `ready_at`; its lanes move `bytes`, and
     /// `coalesce` lists its lines.
     #[inline]
@@ -280,12 +286,6 @@ impl LoadStoreUnit {
                     None
                 };
             }
-            if let Some(data) = &self.data
-                && queued.next == 0
-                && data.free_from() > now
-            {
-                return None;
-            }
             if self.outstanding() >= self.outstanding_max {
                 return None;
             }
@@ -293,9 +293,12 @@ impl LoadStoreUnit {
                 self.is_blocked = true;
                 return None;
             }
-            if let Some(data) = &mut self.data
-                && queued.next == 0
+            if queued.next == 0
+                && let Some(data) = &mut self.data
             {
+                if data.free_from() > now {
+                    return None;
+                }
                 data.take(now, queued.bytes);
             }
             let request = self.take_request();

@@ -140,7 +140,11 @@ impl MemoryPath {
         coalescing: Coalescing,
     ) {
         let line_bytes = self.line_bytes;
-        let moved = record.mask.count_ones() * bytes;
+        let moved = if self.load_store.counts_bytes() {
+            record.mask.count_ones() * bytes
+        } else {
+            0
+        };
         self.load_store.enqueue(access, ready_at, moved, |out| {
             coalescing.transactions(lanes, record.mask, bytes, line_bytes, out);
         });

@@ -1,4 +1,4 @@
-//! Settings of the load/store unit.
+//! Settings of the load/store unit: queue, coalescing, requests and the path of the data.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
