@@ -232,7 +232,7 @@ static LIBRARIES: LazyLock<BTreeMap<String, PathBuf>> = LazyLock::new(|| {
         let files = files.filter_map(|file| file.as_str()).map(PathBuf::from);
         let mut libraries = files.filter(|file| file.extension().is_some_and(|end| end == "rlib"));
         let file = libraries.next()?;
-        (is_target && !of_tests).then(|| (name, file))
+        (is_target && !of_tests).then_some((name, file))
     };
     let libraries = messages.lines().filter_map(message).filter_map(library);
     let named = ["schemars", "serde", "warpweave"];
